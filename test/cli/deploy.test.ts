@@ -16,13 +16,12 @@ import { createInterface } from "node:readline";
 import type { Readable } from "node:stream";
 import { setTimeout as delay } from "node:timers/promises";
 import { connect } from "node:tls";
-import { gzipSync } from "node:zlib";
 import { Agent, request } from "undici";
 import { afterAll, beforeAll, describe, it, onTestFinished } from "vitest";
 import { outcomeOf } from "../support/node/commands.ts";
 import { newFolder } from "../support/node/new-folder.ts";
 import { endGroup, launcherPidOf, runIn, waitUntil } from "../support/node/service.ts";
-import { stageRelease } from "../support/node/staged-release.ts";
+import { smallCopy, stageRelease } from "../support/node/staged-release.ts";
 
 const { version }: { version: string } = JSON.parse(readFileSync("package.json", "utf8"));
 const canRun = (program: string) => spawnSync(program, ["--version"]).error === undefined;
@@ -359,14 +358,14 @@ it("the command of the Containerfile runs the service", async ({ expect }) => {
   expect((await fetch(`${url}/health`)).status).toBe(200);
 });
 
-/** Makes the file of this release and its SHA-256, as a download has them, in little time: without compression. */
+/** Makes the file of this release, with small programs, and its SHA-256, as a download has them. */
 function download(folder: string): void {
   const name = `user-group-service-${version}-linux-${process.arch}.tar.gz`;
-  const staged = join(folder, "staged");
-  stageRelease(process.cwd(), join(staged, version));
-  const archive = execFileSync("tar", ["--create", "--directory", staged, version], { maxBuffer: 2 ** 30 });
-  writeFileSync(join(folder, name), gzipSync(archive, { level: 0 }));
-  rmSync(staged, { recursive: true });
+  const [staged, small] = [join(folder, "staged"), join(folder, "small")];
+  stageRelease(process.cwd(), staged);
+  mkdirSync(small);
+  smallCopy(staged, join(small, version));
+  execFileSync("tar", ["--create", "--gzip", "--file", join(folder, name), "--directory", small, version]);
   writeFileSync(join(folder, `${name}.sha256`), execFileSync("sha256sum", [name], { cwd: folder }));
 }
 

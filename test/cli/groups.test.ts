@@ -543,7 +543,7 @@ describe("an import that is stopped", () => {
       skip(isNamed && !existsSync(MKFIFO));
       const pipe = join(scratch, "pipe");
       if (isNamed) execFileSync(MKFIFO, [pipe]);
-      const { child, outcome } = startByNpx(["import", isNamed ? pipe : "-"], "key", at);
+      const { child, outcome } = startGroups(["import", isNamed ? pipe : "-"], "key", at);
       // For reading too: opened for writing alone, it would wait for its reader.
       const written = isNamed ? createWriteStream(pipe, { flags: "r+" }) : child.stdin;
       onTestFinished(() => void written?.destroy());
@@ -572,7 +572,7 @@ describe("an import that is stopped", () => {
         { "Retry-After": "200" },
       );
     });
-    const { child, outcome } = startByNpx(["import", fileOf(LINES), "--concurrency", "2"], "key", at);
+    const { child, outcome } = startGroups(["import", fileOf(LINES), "--concurrency", "2"], "key", at);
     await waitUntil(() => refusals === 1, "the seventh line was refused");
     await endGroup(child, "SIGINT");
     expect((await outcome).stderr).toBe(`${STOPPING}\nStopped. Continue with: --from-line 7`);

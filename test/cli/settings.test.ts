@@ -53,6 +53,10 @@ async function started(file: string, options: readonly string[] = [], env: NodeJ
   return { isReady, status: child.exitCode, stderr: await stderr };
 }
 
+/** Runs it in this process, where it ends before it starts anything. */
+const refused = (file: string, options: readonly string[] = [], env: NodeJS.ProcessEnv = {}) =>
+  runCommand("serve", ["--port", "0", "--persist-to", join(newFolder(), "state"), "--env-file", file, ...options], env);
+
 const diagnosed = async (file: string) => {
   const { stdout, stderr } = await runCommand("doctor", ["--json", "--env-file", file]);
   const { checks } = JSON.parse(stdout) as { checks: { check: string; level: string; message: string }[] };
@@ -77,12 +81,12 @@ describe.for(Array.from({ length: MISTAKES }, (_, index) => index))("mistake %d 
     const inFile = mistakes.filter(([, wrong]) => canBeInFile(wrong));
     const inEnvironment = Object.fromEntries(mistakes.filter(([, wrong]) => !canBeInFile(wrong)));
     const good = Object.entries(GOOD).filter(([name]) => !(name in inEnvironment));
-    const { status, isReady, stderr } = await started(
+    const { status, stdout, stderr } = await refused(
       fileWith(Object.fromEntries([...good, ...inFile])),
       [],
       inEnvironment,
     );
-    expect([status, isReady]).toEqual([1, false]);
+    expect([status, stdout]).toEqual([1, ""]);
     for (const [name] of mistakes) expect(stderr).toContain(`${name} cannot be read: `);
     for (const [name, wrong] of mistakes)
       for (const secret of secretsIn(name, wrong)) expect(stderr).not.toContain(secret);
@@ -214,11 +218,11 @@ it("warns of an address header that is in the file, where it does nothing", asyn
 });
 
 it("invites nobody to make new signing keys where there may be some", async ({ expect }) => {
-  const missing = await started(fileWith({ OPERATOR_TOKEN: "x".repeat(32) }));
+  const missing = await refused(fileWith({ OPERATOR_TOKEN: "x".repeat(32) }));
   expect(missing.stderr).toContain("SIGNING_KEYS is missing.");
   const folder = newFolder();
   mkdirSync(join(folder, "file"));
-  const unreadable = await started(join(folder, "file"));
+  const unreadable = await refused(join(folder, "file"));
   expect([unreadable.status, unreadable.stderr]).toEqual([
     1,
     expect.stringMatching(/cannot be read: EISDIR.* make no new secrets/),

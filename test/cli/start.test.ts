@@ -8,6 +8,7 @@ import { DatabaseSync } from "node:sqlite";
 import type { Readable } from "node:stream";
 import { text } from "node:stream/consumers";
 import { afterAll, beforeAll, describe, inject, it, onTestFinished } from "vitest";
+import { runCommand } from "../support/node/commands.ts";
 import { canListAddresses, listeningAddresses } from "../support/node/listening-addresses.ts";
 import {
   endGroup,
@@ -41,6 +42,12 @@ const run = (args: string[], env: NodeJS.ProcessEnv = {}, at = folder) => endOf(
 
 /** Runs what `npm start` runs, without npm, to its end. */
 const runScript = (...args: string[]) => endOf(runNode(folder, [...SERVE, ...args]));
+
+/** Runs it in this process, where it ends before it starts anything. */
+async function refused(...args: string[]) {
+  const { status, stdout, stderr } = await runCommand("serve", ["--demo", ...args]);
+  return { code: status, output: stdout + stderr };
+}
 
 async function endOf(child: ChildProcess) {
   const timer = setTimeout(() => void endGroup(child, "SIGINT"), RUN_MS_MAX);
@@ -234,7 +241,7 @@ describe("npm start", () => {
   });
 
   it.for(["abc", "99999"])("refuses %s as a port in one sentence", async (port, { expect }) => {
-    const { code, output } = await runScript("--port", port);
+    const { code, output } = await refused("--port", port);
     expect(code).toBe(2);
     expect(output).toContain("Give the port as a whole number up to 65535.");
     expect(output).not.toMatch(/^\s+at /m);
@@ -410,7 +417,7 @@ describe("npm start", () => {
     ["a variable without a value", ["--var", "NAME"], "Give --var as NAME:VALUE."],
     ["a secret in the arguments", ["--var", "OPERATOR_TOKEN:x"], "OPERATOR_TOKEN is a secret, and other users"],
   ] as const)("refuses %s in one sentence", async ([, args, sentence], { expect }) => {
-    const { code, output } = await runScript(...args);
+    const { code, output } = await refused(...args);
     expect(code).toBe(2);
     expect(output).toContain(sentence);
     expect(output).not.toMatch(/^\s+at /m);

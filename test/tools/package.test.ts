@@ -20,6 +20,7 @@ import { afterAll, beforeAll, describe, expect, inject, it, onTestFinished } fro
 import { sbomOf } from "../../tools/package/sbom.ts";
 import { sha256Of, stage } from "../../tools/package/stage.ts";
 import { newFolder } from "../support/node/new-folder.ts";
+import { smallCopy } from "../support/node/staged-release.ts";
 
 const isLong = inject("effort").minutes > 0;
 const { version }: { version: string } = JSON.parse(readFileSync("package.json", "utf8"));
@@ -38,20 +39,10 @@ beforeAll(() => {
 });
 afterAll(() => rmSync(root, { recursive: true, force: true }));
 
-/** A release of another version. In place of its large programs it has small ones, so that its files are examined in little time. */
+/** A release of another version. */
 function releaseIn(folder: string, name: string): string {
-  const copy = join(folder, name);
-  execFileSync("cp", ["-al", release, copy]);
-  let sums = readFileSync(join(release, "sha256sums"), "utf8");
-  for (const program of ["bin/node", "bin/workerd"]) {
-    const file = join(copy, program);
-    rmSync(file);
-    writeFileSync(file, `#!/bin/sh\nexec ${join(release, program)} "$@"\n`, { mode: 0o755 });
-    sums = sums.replace(new RegExp(`^\\w+(?= {2}${program}$)`, "m"), sha256Of(file));
-  }
-  rmSync(join(copy, "sha256sums"));
-  writeFileSync(join(copy, "sha256sums"), sums);
-  return copy;
+  smallCopy(release, join(folder, name));
+  return join(folder, name);
 }
 
 const switchTo = (folder: string, env: NodeJS.ProcessEnv = process.env) =>

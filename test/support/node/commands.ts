@@ -38,6 +38,9 @@ function recorder() {
   return { stream, text: () => chunks.join("").trim() };
 }
 
+/** What commands handle. One that is refused before it runs leaves its handlers to the end of its process. */
+const EVENTS = ["SIGINT", "SIGTERM", "SIGHUP", "exit"] as NodeJS.Signals[];
+
 let lastRun: Promise<unknown> = Promise.resolve();
 
 /**
@@ -51,7 +54,8 @@ export function runCommand(name: string, args: readonly string[], env: NodeJS.Pr
 }
 
 async function runHere(args: readonly string[], env: NodeJS.ProcessEnv): Promise<Outcome> {
-  const before = { env: process.env, folder: process.cwd(), exitCode: process.exitCode };
+  const before = { env: process.env, folder: process.cwd(), exitCode: process.exitCode, umask: process.umask() };
+  const listeners = EVENTS.map((event) => process.listeners(event));
   const [stdout, stderr] = [recorder(), recorder()];
   const print = new Console(stdout.stream, stderr.stream);
   const spies = [
@@ -70,6 +74,10 @@ async function runHere(args: readonly string[], env: NodeJS.ProcessEnv): Promise
     process.chdir(before.folder);
     process.env = before.env;
     process.exitCode = before.exitCode;
+    process.umask(before.umask);
+    for (const [index, event] of EVENTS.entries())
+      for (const added of process.listeners(event).filter((each) => !listeners[index]?.includes(each)))
+        process.off(event, added);
   }
 }
 
