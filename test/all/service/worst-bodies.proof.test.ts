@@ -1,7 +1,7 @@
 import { Agent, request } from "undici";
 import { afterAll, beforeAll, inject, it, onTestFinished } from "vitest";
-import { report } from "../proof/effort.ts";
-import { type PlainService, startPlainService } from "../support/node/plain-workerd.ts";
+import { report } from "../../proof/effort.ts";
+import { type PlainService, startPlainService } from "../../support/node/plain-workerd.ts";
 
 /** One caller, within its limits, with the bodies that cost most, beside the views of a customer of somebody else. */
 

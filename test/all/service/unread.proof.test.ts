@@ -1,9 +1,9 @@
 import { connect, type Socket } from "node:net";
 import { describe, inject, it, onTestFinished } from "vitest";
-import { report } from "../proof/effort.ts";
-import { canMeasureMemory, peakBytesOf } from "../support/node/memory.ts";
-import { type PlainService, startPlainService } from "../support/node/plain-workerd.ts";
-import { waitUntil } from "../support/node/service.ts";
+import { report } from "../../proof/effort.ts";
+import { canMeasureMemory, peakBytesOf } from "../../support/node/memory.ts";
+import { type PlainService, startPlainService } from "../../support/node/plain-workerd.ts";
+import { waitUntil } from "../../support/node/service.ts";
 
 /** Clients that read nothing: what they make one box hold, in its worst answers, with a credential and without one. */
 

@@ -1,5 +1,5 @@
 import { it, onTestFinished } from "vitest";
-import { type PlainService, startPlainService } from "../support/node/plain-workerd.ts";
+import { type PlainService, startPlainService } from "../../support/node/plain-workerd.ts";
 
 /**
  * A quarter of what an isolate of the platform has (Workers, "Limits"). Version 0.2.8, whose pages had 8 MiB, needs more for
