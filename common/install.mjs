@@ -70,7 +70,7 @@ function requireSet(name) {
     "--loglevel=error",
     "--fetch-retry-mintimeout=1000",
     "--fetch-retry-maxtimeout=5000",
-    ...(withDev ? [] : ["--omit=dev"]),
+    withDev ? "--include=dev" : "--omit=dev",
   ];
   const npm = process.env.npm_execpath;
   const [command, ...args] = npm ? [process.execPath, npm, ...options] : ["npm", ...options];
@@ -95,9 +95,8 @@ function linkNode(node) {
     const unfinished = `${LINK}-${process.pid}`;
     symlinkSync(node, unfinished);
     renameSync(unfinished, LINK);
-  } catch (error) {
-    // A user who may not write here runs what another has installed.
-    if (!existsSync(LINK)) throw error;
+  } catch {
+    // A user who may not write here runs `ug` all the same: only npm's scripts need the link.
   }
 }
 
