@@ -25,7 +25,7 @@ function isSocket(fd) {
   }
 }
 
-const node = requirePackages(["serving"]);
+const node = await requirePackages(["serving"]);
 if (process.argv[2] === "serve") requireSite(node);
 // The channel closes when this process ends, however it ends, so the child never outlives it.
 const child = spawn(node, ["--", here("src/main.ts"), ...process.argv.slice(2)], {

@@ -4,7 +4,7 @@
  *
  * `node common/install.mjs [SET ...]`: the sets below; `testing` by default.
  */
-import { spawnSync } from "node:child_process";
+import { spawn } from "node:child_process";
 import { existsSync, readFileSync, realpathSync, renameSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -53,12 +53,12 @@ function isInstalled({ folder, withDev }) {
 }
 
 /**
- * Installs the packages of a set, unless they are there, and ends this process with a sentence if that fails. `npm ci` would first delete
- * those that a running service uses. Where packages for development are installed, they stay, so that two commands do not install in turns.
+ * Installs the packages of a set, unless they are there. Resolves to whether they are there now. `npm ci` would first delete those that a
+ * running service uses. Where packages for development are installed, they stay, so that two commands do not install in turns.
  */
-function requireSet(name) {
+async function installSet(name) {
   const set = SETS[name];
-  if (isInstalled(set)) return;
+  if (isInstalled(set)) return true;
   // On standard error, as is npm's output: standard output belongs to the command, and may be a file.
   console.error(`Installing the packages for ${name}, once ...`);
   const withDev = set.withDev || installedIn(set.folder).some(isDev);
@@ -74,19 +74,12 @@ function requireSet(name) {
   ];
   const npm = process.env.npm_execpath;
   const [command, ...args] = npm ? [process.execPath, npm, ...options] : ["npm", ...options];
-  const { status } = spawnSync(command, args, { cwd: inRoot(set.folder), stdio: ["inherit", 2, "inherit"] });
-  if (status !== 0 || !isInstalled(set))
-    stop("The packages could not be installed. Check that the npm registry can be reached, and run the command again.");
+  const child = spawn(command, args, { cwd: inRoot(set.folder), stdio: ["inherit", 2, "inherit"] });
+  const status = await new Promise((resolve) => child.on("error", resolve).on("close", resolve));
+  return status === 0 && isInstalled(set);
 }
 
 const isSameFile = (one, other) => existsSync(one) && realpathSync(one) === realpathSync(other);
-
-/** The Node that runs the project: the user's own, or one that is installed where that is older. */
-function requireNode() {
-  const isNew = Number(process.versions.node.split(".")[0]) >= NODE_MAJOR;
-  if (!isNew) requireSet("node");
-  return isNew ? process.execPath : inRoot("tools/node24/node_modules/.bin/node");
-}
 
 /** Leads `node_modules/.bin/node`, which npm's scripts find first, to the Node that runs the project. */
 function linkNode(node) {
@@ -100,14 +93,22 @@ function linkNode(node) {
   }
 }
 
-/** Installs what is missing of these sets, and returns the Node that runs the project. Ends this process with a sentence if that fails. */
-export function requirePackages(names) {
-  if (Number(process.versions.node.split(".")[0]) < NODE_MAJOR_MIN)
+/**
+ * Installs what is missing of these sets, and Node where the user's own is older than the project's. Resolves to the Node that runs the
+ * project. Ends this process with a sentence if that fails.
+ */
+export async function requirePackages(names) {
+  const major = Number(process.versions.node.split(".")[0]);
+  if (major < NODE_MAJOR_MIN)
     stop(
       `This needs Node ${NODE_MAJOR_MIN} or newer, and this is Node ${process.versions.node}. Install a newer one from https://nodejs.org.`,
     );
-  for (const name of names) requireSet(name);
-  const node = requireNode();
+  const isOld = major < NODE_MAJOR;
+  // At the same time: each set is in a folder of its own.
+  const installed = await Promise.all([...new Set(isOld ? [...names, "node"] : names)].map(installSet));
+  if (installed.includes(false))
+    stop("The packages could not be installed. Check that the npm registry can be reached, and run the command again.");
+  const node = isOld ? inRoot("tools/node24/node_modules/.bin/node") : process.execPath;
   linkNode(node);
   return node;
 }
@@ -120,5 +121,5 @@ export function requireSite(node) {
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
   const names = process.argv.slice(2);
-  requireSite(requirePackages(names.length > 0 ? names : ["testing"]));
+  requireSite(await requirePackages(names.length > 0 ? names : ["testing"]));
 }
