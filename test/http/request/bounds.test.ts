@@ -1,6 +1,6 @@
 import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
-import { describe, it } from "vitest";
+import { describe, it, vi } from "vitest";
 import { ENVIRONMENT_BYTES_MAX, KEYS_PER_ENVIRONMENT_MAX, OPERATORS_MAX } from "../../../common/limits.ts";
 import { REGISTRY_NAME } from "../../../src/domain/placement.ts";
 import wranglerToml from "../../../wrangler.toml?raw";
@@ -137,12 +137,13 @@ describe("an environment with a thousand API keys", () => {
     expect(await issueKey({ environment: "Customer" })).toMatch(/^ugk_customer_/);
   });
 
-  it("deletes the one that ended longest ago, by revocation or expiry", async ({ expect }) => {
+  it("deletes the one that ended longest ago, by revocation or expiry, also one that ends now", async ({ expect }) => {
+    vi.useFakeTimers({ toFake: ["Date"] });
     const old = await issueKey();
     await fillWithKeys(KEYS_PER_ENVIRONMENT_MAX);
     const end = (id: number, columns: string) =>
       inDirectory(({ sql }) => sql.exec(`UPDATE api_keys SET ${columns} WHERE id = ?`, id));
-    await end(1, "revoked_at = 3000");
+    await end(1, `expires_at = ${Date.now()}`);
     await end(2, "expires_at = 2000, revoked_at = 9000");
     await end(3, "expires_at = 9000, revoked_at = 1000");
     await end(4, `revoked_at = ${Date.now() + 60_000}`);

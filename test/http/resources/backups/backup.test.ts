@@ -214,9 +214,10 @@ describe("the pages of a backup", () => {
   });
 
   it("end before 1,000 rows or 1 MiB, and one file follows from them", async ({ expect }) => {
-    const { tokenOf } = await newIntegrator();
+    const { key, tokenOf } = await newIntegrator();
     const properties = { filler: "x".repeat(16_000) };
     for (let n = 0; n < 150; n += 1) await tokenOf(`g${n}`, { properties });
+    for (let number = 1; number <= 75; number += 1) await byNumber(key).remove(number);
     const pages = await backUp();
     expect(pages.length).toBeGreaterThan(2);
     for (const page of pages) expect(page.length).toBeLessThan(1.5 * 1024 * 1024);
@@ -231,6 +232,8 @@ describe("the pages of a backup", () => {
     for (let n = 0; n < 150; n += 1) await tokenOf(`g${n}`, { properties });
     const by = byNumber(key);
     const session = await sessionOf(key, { viewer_id: "ann", user_group_id: "g9" });
+    const ofBen = await sessionOf(key, { viewer_id: "ben", user_group_id: "g9" });
+    const end = (body: object) => call("POST", "/api/viewer_sessions/end", { credential: key, body });
     let round = 0;
     const changes = [
       () => by.remove(1),
@@ -241,7 +244,10 @@ describe("the pages of a backup", () => {
         await by.purge(149);
       },
       () => issueKey({ name: "late" }),
-      () => call("POST", "/api/viewer_sessions/end", { credential: key, body: { session } }),
+      async () => {
+        await end({ session });
+        await end({ user_group_id: "g9", viewer_id: "ben" });
+      },
       () => by.restore(1),
       () => by.rotate(3),
       () => by.update(4, { suspended: true }),
@@ -260,7 +266,7 @@ describe("the pages of a backup", () => {
     expect((await restore(pages)).body.done).toBe(true);
     for (const change of remaining) await change();
     expect(normalized((await by.list({ limit: "1000" })).body)).toEqual(normalized(JSON.parse(before)));
-    expect(codeOf(await view(session))).toEqual(REVOKED);
+    for (const ended of [session, ofBen]) expect(codeOf(await view(ended))).toEqual(REVOKED);
   });
 
   it("are for admins, and of one environment", async ({ expect }) => {
