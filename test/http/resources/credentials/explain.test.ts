@@ -53,6 +53,8 @@ describe("a valid credential", () => {
     const { rotate, tokenOf } = await newIntegrator();
     const old = await tokenOf("acme");
     await rotate(old, { grace_seconds: 60 });
+    await tokenOf("other");
+    await call("POST", `/api/user_groups/2/rotate${inEnvironment()}`, { credential: operator });
     expect(await codesOf(old)).toEqual([]);
     const end = new Date(Number(NOW) + 60_000);
     stopClock(end);
@@ -137,6 +139,8 @@ describe("the reason", () => {
     const key = await issueKey({ expires_in_seconds: 120 });
     const ada = await issueOperator("viewer", { expires_in_seconds: 120 });
     const session = await sessionOf(key, { expires_in_seconds: 60 });
+    stopClock(new Date(Number(NOW) + 60_000));
+    expect(await codesOf(session)).toEqual(["credential_expired"]);
     const end = new Date(Number(NOW) + 120_000);
     stopClock(end);
     for (const credential of [key, ada])

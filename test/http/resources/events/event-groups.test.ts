@@ -1,5 +1,5 @@
 import { env } from "cloudflare:workers";
-import { describe, it } from "vitest";
+import { describe, it, vi } from "vitest";
 import { byNumber } from "../../../support/by-number.ts";
 import { call } from "../../../support/client.ts";
 import { countRows } from "../../../support/rows.ts";
@@ -70,6 +70,14 @@ describe("include=user_groups", () => {
     expect(pages.flatMap(({ user_groups }) => ids(user_groups))).toEqual(Array.from({ length: 30 }, (_, n) => `g${n}`));
     const numbers = pages.flatMap(({ events }) => events.map(({ id }: { id: number }) => id));
     expect(numbers).toEqual(Array.from({ length: 31 }, (_, n) => n + 1));
+  });
+
+  it("lets the next read follow a small page without a pause", async ({ expect }) => {
+    const { key, tokenOf } = await newIntegrator();
+    await tokenOf("a");
+    const wait = vi.spyOn(scheduler, "wait");
+    expect((await pageWith(key)).body.user_groups).toHaveLength(1);
+    expect(wait).not.toHaveBeenCalled();
   });
 
   it("needs groups:read besides events:read", async ({ expect }) => {
