@@ -27,7 +27,7 @@ const FULL_DISK = "The disk is full. Free space on it: reads go on, and changes 
 /** What the log says of an error. */
 export function problemOf(error: unknown): string {
   if (error instanceof StorageFull) return FULL_DISK;
-  return error instanceof Error ? (error.stack ?? error.message) : String(error);
+  return (error instanceof Error && error.stack) || String(error);
 }
 
 type MethodOf<Target> = Exclude<keyof Target & string, keyof DurableObject>;
@@ -189,12 +189,13 @@ type Attempts = Record<"call" | "callOnFullDisk" | "probeDisk", () => Promise<un
 
 async function retry({ call, callOnFullDisk, probeDisk, triesMax }: Attempts): Promise<unknown> {
   const deadline = Date.now() + DIRECTORY_SECONDS_MAX * 1000;
+  const byDeadline = (work: Promise<unknown>) => withTimeout(work, (deadline - Date.now()) / 1000);
   let attempt = call;
   for (let tries = 1; ; tries += 1) {
     try {
-      return await withTimeout(attempt(), (deadline - Date.now()) / 1000);
+      return await byDeadline(attempt());
     } catch (thrown) {
-      const failure = await failureOf(thrown, () => withTimeout(probeDisk(), (deadline - Date.now()) / 1000));
+      const failure = await failureOf(thrown, () => byDeadline(probeDisk()));
       const isTriedAgain = failure instanceof StorageFull || isRetryable(thrown);
       if (!isTriedAgain || failure instanceof DurableObjectUnreadable || tries === triesMax) throw failure;
       if (failure instanceof StorageFull) attempt = callOnFullDisk;

@@ -6,7 +6,7 @@ import { version } from "../../../package.json";
 import { type Answer, type CallOptions, call, codeOf } from "../../support/client.ts";
 import { logLines } from "../../support/each-test.ts";
 import { operatorPath, ROUTES, type Route } from "../../support/routes.ts";
-import { issueKey, issueOperator, newIntegrator, operator } from "../../support/states.ts";
+import { inEnvironment, issueKey, issueOperator, newIntegrator, operator } from "../../support/states.ts";
 
 const BODIES = {
   GET: { user_group_id: "acme" },
@@ -320,17 +320,20 @@ describe("when something breaks", () => {
   });
 
   it.for([
-    ["/api/user", BODIES.GET, "ensure"],
-    ["/api/user_groups", undefined, "list"],
+    ["/api/user", BODIES.GET, "ensure", 200],
+    ["/api/user_groups", undefined, "list", 200],
+    ["/api/user_groups?limit=0", undefined, "checkCaller", 422],
+    [`/api/backup${inEnvironment()}`, undefined, "backup", 200],
   ] as const)(
     "retries an idempotent call that failed as retryable, with a new stub: GET %s",
-    async ([path, body, rpc], { expect }) => {
-      const credential = await issueKey();
+    async ([path, body, rpc, status], { expect }) => {
+      const key = await issueKey();
+      const credential = rpc === "backup" ? operator : key;
       const { brokenEnv, tries } = withDirectory((count, real) =>
         count < 3 ? Promise.reject(flagged("retryable")) : real(),
       );
       const answer = await call("GET", path, { credential, body, env: brokenEnv });
-      expect(answer.status).toBe(200);
+      expect(answer.status).toBe(status);
       expect(tries).toEqual([rpc, rpc, rpc]);
     },
   );

@@ -379,6 +379,7 @@ describe("a registry that does not answer", () => {
     ["GET", "/api/events", undefined, "listEvents", 4],
     ["DELETE", "/api/operators/1", undefined, "revokeOperator", 4],
     ["POST", "/api/operators", { name: "ada", role: "viewer" }, "issueOperator", 1],
+    ["POST", "/api/operators", { name: "ada", role: "viewer", email: "ada@example.com" }, "issueOperatorWithEmail", 1],
     ["POST", "/api/operators/1/roll", undefined, "rollOperator", 1],
     ["POST", "/api/keys", { workspace: "acme", environment: "Testing", name: "x" }, "recordEnvironment", 4],
   ] as const)("is 503, and asked again where that is safe: %s %s", async (each, { expect }) => {
