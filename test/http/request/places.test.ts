@@ -1,5 +1,7 @@
 import { afterEach, beforeEach, describe, it, vi } from "vitest";
-import { Places } from "../../../src/http/request/places.ts";
+import { CALLERS, Places } from "../../../src/http/request/places.ts";
+import { call, codeOf } from "../../support/client.ts";
+import { issueKey } from "../../support/states.ts";
 
 const LIMITS = { placesMax: 2, waitingMax: 2, secondsMax: 8 };
 
@@ -68,4 +70,11 @@ describe("places", () => {
     long?.grow(9);
     expect(await soFar(places.take("a"))).toEqual(expect.any(Object));
   });
+});
+
+it("a call of a credential that has too many waiting is refused before its body is read", async ({ expect }) => {
+  const credential = await issueKey();
+  vi.spyOn(CALLERS, "isFull").mockReturnValue(true);
+  const body = new ReadableStream({ pull: () => new Promise(() => undefined) });
+  expect(codeOf(await call("PUT", "/api/user", { credential, body }))).toEqual([503, "overloaded"]);
 });
