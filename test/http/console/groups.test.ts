@@ -33,10 +33,12 @@ describe("the list of groups", () => {
     const page = await visitor.get(`${ENVIRONMENT}/groups?user_group_id_prefix=b-`);
     expect(page.body).toContain("b-50");
     expect(page.body).not.toContain("b-51");
+    expect(page.body).toContain("<span>1–50</span>");
     const [, next = ""] = /href="([^"]+)" rel="next"/.exec(page.body) ?? [];
     const second = await visitor.get(next.replaceAll("&amp;", "&"));
     expect(second.body).toContain("b-60");
     expect(second.body).not.toContain("b-50<");
+    expect(second.body).toContain("<span>51–60 of 60</span>");
 
     const suspended = await visitor.get(`${ENVIRONMENT}/groups?state=suspended&user_group_id_prefix=`);
     expect(new Set(suspended.body.match(/b-\d\d/g))).toEqual(new Set(["b-07"]));
@@ -138,7 +140,9 @@ describe("a group", () => {
     expect((await view(token)).status).toBe(403);
     const { body } = await visitor.get(`${GROUP}?done=suspended`);
     expect(body).toContain(`<a class="button" href="${GROUP}/resume">Resume…</a>`);
-    expect(body).toMatch(/<b>Suspended <time.*by <a href="\/console\/operators\/1\/about"><bdi>ada support<.*unpaid/);
+    expect(body).toMatch(
+      /<b>Suspended <time.*by <a href="\/console\/operators\/1\/about"><bdi>ada support<.*unpaid.*viewers/,
+    );
 
     await visitor.send(`${GROUP}/resume`);
     expect((await view(token)).status).toBe(200);

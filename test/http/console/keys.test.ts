@@ -5,6 +5,7 @@ import { call, codeOf } from "../../support/client.ts";
 import { NOW } from "../../support/clock.ts";
 import { signIn, visit } from "../../support/console.ts";
 import { CREDENTIAL_PATTERN } from "../../support/credential-pattern.ts";
+import { logLines } from "../../support/each-test.ts";
 import { inEnvironment, issueKey, issueOperator, newIntegrator, operator } from "../../support/states.ts";
 
 const DAY_MS = 24 * 60 * 60 * 1000;
@@ -175,8 +176,9 @@ describe("the search of a key", () => {
 describe("operators", () => {
   it("are issued with any role", async ({ expect }) => {
     const { visitor, operatorKey: operator_key } = await newVisitor();
-    for (const role of ["viewer", "admin"]) {
+    for (const [index, role] of ["viewer", "admin"].entries()) {
       const issued = await visitor.send("/console/operators/issue", { name: "bob", role, operator_key });
+      expect(logLines.at(-1)).toMatchObject({ operator: "ada admin", subject_operator_id: 2 + index });
       expect((await call("GET", "/api/whoami", { credential: shownKey(issued.body) })).body.caller.role).toBe(role);
     }
     expect((await visitor.get("/console/operators")).body).not.toMatch(CREDENTIAL_PATTERN);
@@ -185,6 +187,10 @@ describe("operators", () => {
   it("are rolled and revoked by admins, also in their own session", async ({ expect }) => {
     const { visitor, operatorKey: operator_key } = await newVisitor();
     const bob = await issueOperator("support", { name: "bob" });
+    const warnings = [1, 2].map(async (id) =>
+      (await visitor.get(`/console/operators/${id}/revoke`)).body.includes("If no other admin is left"),
+    );
+    expect(await Promise.all(warnings)).toEqual([true, false]);
     const rolled = await visitor.send("/console/operators/2/roll", { grace_seconds: "0", operator_key });
     expect(codeOf(await call("GET", "/api/whoami", { credential: bob }))).toEqual([401, "credential_revoked"]);
     expect((await call("GET", "/api/whoami", { credential: shownKey(rolled.body) })).status).toBe(200);

@@ -34,8 +34,9 @@ export type Paging = {
 /** How the rows of a page are counted: "51–100 of 292". */
 function rangeOf({ rows, from, total, nextCursor }: Paging): string {
   const first = (from ?? 0) + 1;
-  const range = `${first.toLocaleString("en")}–${(first + rows - 1).toLocaleString("en")}`;
-  const all = total ?? (nextCursor === null ? (first + rows - 1).toLocaleString("en") : undefined);
+  const last = (first + rows - 1).toLocaleString("en");
+  const range = `${first.toLocaleString("en")}–${last}`;
+  const all = total ?? (nextCursor === null ? last : undefined);
   return all === undefined ? range : `${range} of ${all}`;
 }
 
