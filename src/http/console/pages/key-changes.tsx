@@ -66,7 +66,7 @@ export type KeyKind = {
 
 /** The key that the path names, or the page that refuses the request. */
 async function foundKey(c: Call, { find }: KeyKind, toChange = true): Promise<FoundKey | Response> {
-  return (await find(pathNumber(c.req.param("id") ?? ""), toChange)) ?? refuseWithPage(c, { code: "route_not_found" });
+  return (await find(pathNumber(c.req.param("id")), toChange)) ?? refuseWithPage(c, { code: "route_not_found" });
 }
 
 /** The pages above the page of a change. */

@@ -209,14 +209,14 @@ const factory = createFactory<EnvironmentEnv>();
 /** The page of a change, which says what will happen. */
 const showChange = (change: Change) =>
   factory.createHandlers(async (c) => {
-    const inspected = await inspectGroup(c, c.req.param("team_id") ?? "");
+    const inspected = await inspectGroup(c);
     return inspected instanceof Response ? inspected : respondWithForm(c, change, inspected.group, []);
   });
 
 /** Makes a change, and leads to the group. A group that has changed since the page was opened is left as it is. */
 const makeChange = (change: Change) =>
   factory.createHandlers(async (c) => {
-    const inspected = await inspectGroup(c, c.req.param("team_id") ?? "");
+    const inspected = await inspectGroup(c);
     if (inspected instanceof Response) return inspected;
     const { group } = inspected;
     const isAsSeen = c.get("form").get("etag") === etagOf(group);

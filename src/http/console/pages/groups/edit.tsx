@@ -37,13 +37,13 @@ const factory = createFactory<EnvironmentEnv>();
 
 /** The page on which to edit a group. */
 export const editPage = factory.createHandlers(async (c) => {
-  const inspected = await inspectGroup(c, c.req.param("team_id") ?? "");
+  const inspected = await inspectGroup(c);
   return inspected instanceof Response ? inspected : respondWithForm(c, inspected.group, valuesOf(inspected.group), []);
 });
 
 /** Edits a group. If it has changed since the page was opened, both values of each field are shown, and nothing is changed. */
 export const editGroup = factory.createHandlers(async (c) => {
-  const inspected = await inspectGroup(c, c.req.param("team_id") ?? "");
+  const inspected = await inspectGroup(c);
   if (inspected instanceof Response) return inspected;
   const { group } = inspected;
   const given = givenValues(c, group);

@@ -18,7 +18,7 @@ const ROWS = "50";
 export const showHistory = createFactory<EnvironmentEnv>().createHandlers(async (c) => {
   const environment = c.get("environment");
   const feed = directoryName(environment);
-  const teamId = pathNumber(c.req.param("team_id") ?? "");
+  const teamId = pathNumber(c.req.param("team_id"));
   const { value, issues } = readPageQuery(c, HistoryQuery(), { defaults: { limit: ROWS } });
   const { cursor, limit } = value ?? { cursor: undefined, limit: Number(ROWS) };
   const from = cursor === undefined ? undefined : parseHistoryCursor(cursor, feed, teamId);

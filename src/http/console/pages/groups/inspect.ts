@@ -10,11 +10,8 @@ import { environmentPath, groupPath, withQuery } from "../../paths.ts";
 import { refuseWithPage } from "../../response/respond-with-page.tsx";
 
 /** The group that a page is about, or the page that refuses. */
-export async function inspectGroup(
-  c: RequestContext<EnvironmentEnv>,
-  teamId: string,
-): Promise<InspectedGroup | Response> {
-  const inspected = await c.get("directory").inspect(c.get("operator"), pathNumber(teamId));
+export async function inspectGroup(c: RequestContext<EnvironmentEnv>): Promise<InspectedGroup | Response> {
+  const inspected = await c.get("directory").inspect(c.get("operator"), pathNumber(c.req.param("team_id")));
   return inspected.ok ? inspected.value : refuseWithPage(c, inspected.failure);
 }
 

@@ -84,7 +84,7 @@ async function read(c: Call, query: Query): Promise<Result<Found, Failure>> {
 
 /** What a search finds besides groups that exist: the group with this number, and deleted ones. */
 async function besidesOf(c: Call, query: Query, found: ListedGroup[]): Promise<ListedGroup[]> {
-  const number = pathNumber(query.search ?? "");
+  const number = pathNumber(query.search);
   const [numbered, deleted] = await Promise.all([
     number > 0 ? c.get("directory").inspect(c.get("operator"), number) : undefined,
     query.state === undefined ? read(c, { ...query, state: "deleted", limit: DELETED_SHOWN }) : undefined,

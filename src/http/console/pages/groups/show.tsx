@@ -29,7 +29,7 @@ const EVENTS_SHOWN = 10;
 
 /** One group: its state and who decided it, what can be done with it, what happened, and its fields. */
 export const showGroup = createFactory<EnvironmentEnv>().createHandlers(async (c) => {
-  const inspected = await inspectGroup(c, c.req.param("team_id") ?? "");
+  const inspected = await inspectGroup(c);
   if (inspected instanceof Response) return inspected;
   const { group } = inspected;
   const environment = c.get("environment");

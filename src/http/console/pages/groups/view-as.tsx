@@ -38,13 +38,13 @@ const factory = createFactory<EnvironmentEnv>();
 
 /** The page that shows what viewers of a group get: its variables. It mints nothing, and does not count as a view. */
 export const viewAsPage = factory.createHandlers(async (c) => {
-  const inspected = await inspectGroup(c, c.req.param("team_id") ?? "");
+  const inspected = await inspectGroup(c);
   return inspected instanceof Response ? inspected : respondWithView(c, inspected.group, {}, []);
 });
 
 /** The same page with the variables of a person, and an SQL template that is bound as viewers get it. */
 export const viewAs = factory.createHandlers(async (c) => {
-  const inspected = await inspectGroup(c, c.req.param("team_id") ?? "");
+  const inspected = await inspectGroup(c);
   if (inspected instanceof Response) return inspected;
   const { group } = inspected;
   const found = personIn(c);
