@@ -23,3 +23,8 @@ CREATE POLICY own_orders ON orders FOR SELECT TO dashboard
 -- The role with which the dashboards' backend logs in. It has no right but to become dashboard.
 CREATE ROLE backend LOGIN NOINHERIT;
 GRANT dashboard TO backend;
+
+-- By default, each role may create temporary tables, and before PostgreSQL 15 also tables in the schema public. Queries must not.
+-- Grant it to those of your roles that need it.
+DO $$ BEGIN EXECUTE format('REVOKE TEMPORARY ON DATABASE %I FROM PUBLIC', current_database()); END $$;
+REVOKE CREATE ON SCHEMA public FROM PUBLIC;

@@ -25,3 +25,8 @@ CREATE POLICY own_sales ON sales FOR SELECT TO dashboard
 -- Within them, a person sees one store, or all of them as '*'. A session without the property shows no row.
 CREATE POLICY own_store ON sales AS RESTRICTIVE FOR SELECT TO dashboard
   USING (session_claim('viewer_properties')::jsonb ->> 'store' IN (store, '*'));
+
+-- By default, each role may create temporary tables, and before PostgreSQL 15 also tables in the schema public. Queries must not.
+-- Grant it to those of your roles that need it.
+DO $$ BEGIN EXECUTE format('REVOKE TEMPORARY ON DATABASE %I FROM PUBLIC', current_database()); END $$;
+REVOKE CREATE ON SCHEMA public FROM PUBLIC;

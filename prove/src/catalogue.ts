@@ -1,278 +1,347 @@
-/** What PostgreSQL's catalogue says of the objects that the dashboards' roles can reach. */
+/** What PostgreSQL's catalogue says of the roles of the queries and of everything that they can reach. */
+import { type Database, reasonOf, rowsOf, withSavepoint } from "./database.ts";
+import type { NotJudged } from "./finding.ts";
 
-import {
-  CASTS,
-  CREATABLE,
-  DATABASE,
-  DEFAULT_PRIVILEGES,
-  FOREIGN_KEYS,
-  functionsQuery,
-  HIDDEN_FUNCTIONS,
-  LARGE_OBJECTS,
-  MEMBERSHIPS,
-  OWNERS_CODE,
-  OWNS,
-  PARAMETERS,
-  POLICIES,
-  PREDEFINED,
-  RELATIONS,
-  ROLE_SETTINGS,
-  SEQUENCES,
-  SERVERS,
-  SYSTEM_TABLES,
-  TYPES,
-} from "./catalogue-queries.ts";
-import { type Database, identifier, rowsOf, withSavepoint } from "./database.ts";
-import type { UserType } from "./sql/types.ts";
+/** The first oid of what initdb has not made (`FirstNormalObjectId`). */
+export const FIRST_OWN_OID = 16_384;
 
-/** A role that the backend has logged in as, or can become. */
-export type Role = {
+/** A role, with those of its attributes that give rights: SUPERUSER, BYPASSRLS, CREATEROLE, CREATEDB, REPLICATION. */
+export type Role = { oid: number; name: string; attributes: string[] };
+
+type Membership = { role: string; member: string };
+
+/** A right of the queries' roles, or of PUBLIC. */
+export type Grant = {
+  class: "schema" | "database" | "relation" | "sequence" | "function" | "large object" | "server" | "parameter";
   oid: number;
-  name: string;
-  superuser: boolean;
-  bypassrls: boolean;
-  createrole: boolean;
-  replication: boolean;
+  /** As GRANT and REVOKE name it, such as `SCHEMA public`. */
+  target: string;
+  privilege: string;
+  /** As SQL writes it. */
+  grantee: string;
+  /** Whether initdb or the object's extension gave it. */
+  initial: boolean;
 };
 
-type Privilege = "SELECT" | "INSERT" | "UPDATE" | "DELETE" | "TRUNCATE" | "REFERENCES" | "TRIGGER";
-
-/** A type by its name in `pg_type`; of an array, that of its elements. */
-export type CatalogueType = { schema: string; name: string; array: boolean };
-
-/** A table, view, materialized view or foreign table. */
 export type Relation = {
   oid: number;
   schema: string;
   name: string;
-  /** As in `pg_class`: r and p are tables, v views, m materialized views, f foreign tables. */
-  kind: "r" | "p" | "v" | "m" | "f";
+  object: string;
+  /** `r` table, `p` partitioned table, `v` view, `m` materialized view, `f` foreign table, `t` TOAST table. */
+  kind: string;
   enabled: boolean;
-  forced: boolean;
   owner: string;
-  ownerOid: number;
-  /** The table of which this is a partition or a child. */
   parent: string | null;
-  parents: number[];
-  options: string[];
-  columns: string[];
-  /** The types of the columns but generated ones, whose values may be the same for rows of several customers. */
-  types: Record<string, CatalogueType>;
-  keyColumns: string[];
-  /** Columns that no two rows have the same value in. */
-  uniqueColumns: string[];
-  /** Columns in which texts that differ are equal. */
-  foldedColumns: string[];
-  /** Those of them whose collation does it, which a cast does not change. */
-  foldingCollations: string[];
-  /** What each of the roles may do, by its name. */
-  privileges: Record<string, Privilege[]>;
-  /** What every role may do. */
-  publicPrivileges: string[];
-  /** The relations that a view reads. */
-  reads: number[];
-  /** The extension that it belongs to. */
+  isPartition: boolean;
+  invoker: boolean;
   extension: string | null;
-  /** Whether that extension itself lets everybody read it. */
-  sharedByExtension: boolean;
+  columns: { number: number; name: string; type: number; typeName: string; generated: boolean; folds: boolean }[];
+  keyColumns: string[];
+  /** The names of all its policies, also of those that do not concern reading. */
+  policyNames: string[];
+  /** The queries' roles that may read a column. */
+  readers: number[];
+  /** Whether the schema may be used, or a view or a function names the relation. */
+  named: boolean;
+  /** A view's stored query. */
+  tree: string | null;
 };
 
 export type Policy = {
   relation: number;
   name: string;
   permissive: boolean;
-  /** As in `pg_policy`: r SELECT, a INSERT, w UPDATE, d DELETE, * all. */
-  command: "r" | "a" | "w" | "d" | "*";
-  using: string | null;
-  check: string | null;
-  /** The functions of the integrator in it. */
-  functions: number[];
-  /** Whether it calls a function of PostgreSQL that may change something, such as set_config. */
-  callsVolatile: boolean;
-  /** The roles, by name, to which it applies: those in `grantees`, and their members. */
-  roles: string[];
-  /** The roles that CREATE POLICY named; none for PUBLIC. */
-  grantees: string[];
+  tree: string | null;
+  /** The queries' roles to which it applies. */
+  roles: number[];
 };
 
-/** A function that is no part of PostgreSQL or an extension, or that runs as its owner. */
-export type StoredFunction = {
+/** A function in reach that initdb has not made, or that has been changed since. */
+export type Routine = {
   oid: number;
   schema: string;
   name: string;
   signature: string;
+  /** As GRANT and REVOKE name it. */
+  target: string;
   language: string;
+  kind: string;
   definer: boolean;
   leakproof: boolean;
-  ownerOid: number;
-  isTrigger: boolean;
-  definition: string;
-  /** The body as PostgreSQL understood it when the function was made; `null` if it reads a text at each call. */
-  parsedBody: string | null;
-  body: string;
-  isVolatile: boolean;
-  argNames: string[];
-  argTypes: CatalogueType[];
-  returns: CatalogueType;
-  returnsSet: boolean;
-  /** The schemas of its own `search_path`; `null` if it uses that of its caller. */
-  searchPath: string[] | null;
-  /** Whether it sets anything else, such as the setting that it reads. */
-  setsOthers: boolean;
-  /** The roles, by name, that can call it. */
-  callers: string[];
-  /** What calls it without its name: aggregates, operators, casts, types. */
-  usedBy: string[];
+  settings: string[];
+  /** The type that it returns, and the stored expressions of its arguments' defaults. */
+  returns: number;
+  defaults: string | null;
+  /** Whether its body alone says what it does: it takes a fixed number of arguments, and has no support function for the planner. */
+  isPlain: boolean;
+  library: string | null;
+  source: string;
+  tree: string | null;
+  /** What `CREATE OR REPLACE` would say; null for aggregates. */
+  definition: string | null;
+  owner: string;
+  extension: string | null;
+  /** Whether a policy or a view calls it. */
+  isUsed: boolean;
+  /** Whether something calls it without asking for a right: an aggregate, an operator class, a type. */
+  isPart: boolean;
+  /** Whether it is another name for a function of PostgreSQL's own that everybody may call, or an aggregate of such functions. */
+  isAlias: boolean;
 };
 
-/** A foreign key: rows of `table` refer to rows of `parent`. */
-export type ForeignKey = {
-  name: string;
-  table: number;
-  columns: string[];
-  parent: number;
-  parentColumns: string[];
-  /** Checked for all rows at each statement. */
-  strict: boolean;
-  /** As in `pg_constraint`: c CASCADE, n SET NULL, d SET DEFAULT, a and r refuse. */
-  onDelete: string;
-  onUpdate: string;
-};
-
-/** Code that a statement on a table, or one that makes objects (`relation` is then 0), runs as somebody else. */
-type OwnersCode = { relation: number; name: string; events: string[]; message: string; fix: string };
-
-/** A right of one of the roles on an object that is no table. `grantees` have it by name: PUBLIC, the role, or one that it inherits. */
-export type Right = { role: string; object: string; grantees: string[] };
+type ForeignKey = { table: number; parent: number; columns: number[]; parentColumns: number[] };
 
 export type Catalogue = {
   version: number;
   login: string;
   database: string;
-  /** The role that the server was made with. */
-  bootstrap: string;
-  /** Whether the names of PostgreSQL come first for the login, as they do unless somebody has set another order. */
-  isPathSafe: boolean;
+  /** The login, the roles that the SQL of a customer sets, and every role of which one of these is a member. */
   roles: Role[];
+  memberships: Membership[];
+  /** Roles of which the integrator's other programs may make use, with those whose rights they inherit. */
+  others: { name: string; inherits: string[] }[];
+  owned: { role: string; object: string }[];
+  grants: Grant[];
   relations: Relation[];
   policies: Policy[];
-  functions: StoredFunction[];
-  types: UserType[];
-  /** Casts of the integrator, by which values that differ may become one. */
-  casts: { from: CatalogueType; to: CatalogueType }[];
+  routines: Routine[];
   foreignKeys: ForeignKey[];
-  /** Whether one of the roles may create temporary tables, which hide others of the same name. */
-  mayCreateTemporary: boolean;
-  /** Which of the roles are members of which others, directly. */
-  memberships: { role: string; member: string }[];
-  /** The predefined roles that one of the roles is a member of. */
-  predefined: { role: string; of: string }[];
-  defaultPrivileges: { owner: string; grantee: string; schema: string | null; privileges: string[] }[];
-  /** Rights to create objects in a schema, or schemas in the database. */
-  creatable: (Right & { kind: "SCHEMA" | "DATABASE" })[];
-  /** Schemas, types and the database that one of the roles owns. */
-  owns: { role: string; kind: "SCHEMA" | "DATABASE" | "TYPE" | "DOMAIN"; object: string }[];
-  roleSettings: { role: string | null; inDatabase: boolean; names: string[] }[];
-  readableSequences: string[];
-  /** Tables of PostgreSQL itself, with hashes of passwords or samples of all rows. */
-  systemTables: Right[];
-  /** Functions of PostgreSQL or an extension that ordinary roles may not call unless somebody lets them, and dblink's. */
-  hiddenFunctions: Right[];
-  servers: (Right & { kind: "FOREIGN SERVER" | "FOREIGN DATA WRAPPER" })[];
-  parameters: Right[];
-  /** Large objects that one of the roles can use: policies do not apply to them. */
-  largeObjects: { role: string; count: number; owned: boolean; grantees: string[] }[];
-  /** Rules of tables, and functions of triggers, that run as somebody else. */
-  ownersCode: OwnersCode[];
+  roleSettings: { role: string | null; inDatabase: boolean; name: string }[];
+  /** Functions that may answer differently for equal arguments, or have effects. */
+  volatile: Set<number>;
+  deterministicCollations: Set<number>;
+  enums: Set<number>;
+  /** Conditions of domains, which a cast runs. */
+  checks: { object: string; constraint: string; tree: string }[];
+  /** Domains whose texts are equal only if they are the same, and citext, which is a text. What is cast to a limited one may change. */
+  domains: Map<number, { base: number; limited: boolean }>;
+  /** Whether a name in the text of a function could be something else than PostgreSQL's own. */
+  isHidden: boolean;
+  unread: NotJudged[];
 };
 
-/** A name with its schema, as SQL writes it. */
-export const qualified = ({ schema, name }: { schema: string; name: string }): string =>
-  `${identifier(schema)}.${identifier(name)}`;
+const ROLES = `
+  WITH RECURSIVE s(oid) AS (
+    SELECT r.oid FROM pg_roles r WHERE r.rolname = session_user OR r.rolname = ANY($1::text[])
+    UNION SELECT m.roleid FROM s JOIN pg_auth_members m ON m.member = s.oid)
+  SELECT r.oid, r.rolname::text AS name, array_remove(ARRAY[CASE WHEN r.rolsuper THEN 'SUPERUSER' END, CASE WHEN r.rolbypassrls THEN 'BYPASSRLS' END,
+    CASE WHEN r.rolcreaterole THEN 'CREATEROLE' END, CASE WHEN r.rolcreatedb THEN 'CREATEDB' END, CASE WHEN r.rolreplication THEN 'REPLICATION' END],
+    NULL) AS attributes
+  FROM s JOIN pg_roles r ON r.oid = s.oid ORDER BY r.rolname`;
 
-/** A bound for the roles of one login. */
-export const ROLES_MAX = 1_000;
+const MEMBERSHIPS = `
+  SELECT p.rolname::text AS role, m.rolname::text AS member FROM pg_auth_members a JOIN pg_roles p ON p.oid = a.roleid
+    JOIN pg_roles m ON m.oid = a.member WHERE m.oid = ANY($1::oid[]) ORDER BY 1, 2`;
 
-const OWN_PATH = "SET LOCAL search_path = pg_catalog, pg_temp";
+const OTHERS = `
+  SELECT r.rolname::text AS name, ARRAY(SELECT p.rolname::text FROM pg_roles p WHERE p.oid <> r.oid AND pg_has_role(r.oid, p.oid, 'USAGE')) AS inherits
+  FROM pg_roles r WHERE NOT r.rolsuper AND r.rolname !~ '^pg_' AND r.oid <> ALL($1::oid[]) ORDER BY 1`;
 
-/** Runs the prover's own queries: no schema of the integrator's can put its objects before those of PostgreSQL. */
-const withOwnPath = <T>(database: Database, work: () => Promise<T>): Promise<T> =>
-  withSavepoint(database, async () => {
-    await database.query(OWN_PATH);
-    return work();
-  });
+const OWNED = `
+  SELECT DISTINCT r.rolname::text AS role, pg_describe_object(d.classid, d.objid, d.objsubid) AS object
+  FROM pg_shdepend d JOIN pg_roles r ON r.oid = d.refobjid
+  WHERE d.deptype = 'o' AND d.refclassid = 'pg_authid'::regclass AND d.refobjid = ANY($1::oid[])
+    AND d.dbid IN (0, (SELECT b.oid FROM pg_database b WHERE b.datname = current_database())) ORDER BY 1, 2`;
 
-/** Whether PostgreSQL looks into its own schema first. */
-export const isPathSafe = (schemas: readonly string[]): boolean =>
-  schemas.map((schema) => schema.trim().replaceAll('"', "")).indexOf("pg_catalog") <= 0;
+const extensionOf = (catalogue: string, oid: string) => `(
+    SELECT x.extname::text FROM pg_depend e JOIN pg_extension x ON x.oid = e.refobjid
+    WHERE e.classid = '${catalogue}'::regclass AND e.objid = ${oid} AND e.refclassid = 'pg_extension'::regclass AND e.deptype = 'e')`;
+
+const RELATION = "format('%I.%I', n.nspname, c.relname)";
+const ROUTINE = "format('%I.%I(%s)', n.nspname, f.proname, pg_get_function_identity_arguments(f.oid))";
+
+/** The rights that the roles in $1 have, in themselves or as everybody. */
+const grantsQuery = (version: number): string => `
+  WITH objects(class, catalogue, oid, part, target, acl, by_default) AS (
+    SELECT 'schema', 'pg_namespace'::regclass, oid, 0, 'SCHEMA ' || quote_ident(nspname), nspacl, acldefault('n', nspowner) FROM pg_namespace
+    UNION ALL SELECT 'database', 'pg_database'::regclass, oid, 0, 'DATABASE ' || quote_ident(datname), datacl, acldefault('d', datdba)
+      FROM pg_database WHERE datname = current_database()
+    UNION ALL SELECT CASE c.relkind WHEN 'S' THEN 'sequence' ELSE 'relation' END, 'pg_class'::regclass, c.oid, 0,
+      CASE c.relkind WHEN 'S' THEN 'SEQUENCE ' ELSE '' END || ${RELATION}, c.relacl,
+      acldefault(CASE c.relkind WHEN 'S' THEN 's' ELSE 'r' END::"char", c.relowner) FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+      WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f', 't', 'S') AND c.relpersistence <> 't'
+    UNION ALL SELECT 'relation', 'pg_class'::regclass, c.oid, k.attnum, ${RELATION}, k.attacl, NULL
+      FROM pg_attribute k JOIN pg_class c ON c.oid = k.attrelid JOIN pg_namespace n ON n.oid = c.relnamespace WHERE k.attacl IS NOT NULL
+    UNION ALL SELECT 'function', 'pg_proc'::regclass, f.oid, 0, 'ROUTINE ' || ${ROUTINE}, f.proacl, acldefault('f', f.proowner)
+      FROM pg_proc f JOIN pg_namespace n ON n.oid = f.pronamespace
+      -- What initdb has made, and nobody has granted or revoked, is as it was.
+      WHERE f.oid >= ${FIRST_OWN_OID} OR f.proacl IS NOT NULL
+    UNION ALL SELECT 'large object', 'pg_largeobject'::regclass, oid, 0, 'LARGE OBJECT ' || oid,
+      CASE WHEN current_setting('lo_compat_privileges')::boolean THEN ARRAY[makeaclitem(0, lomowner, 'SELECT', false)] ELSE lomacl END, NULL FROM pg_largeobject_metadata
+    UNION ALL SELECT 'server', 'pg_foreign_server'::regclass, oid, 0, 'FOREIGN SERVER ' || quote_ident(srvname), srvacl, NULL FROM pg_foreign_server
+    UNION ALL SELECT 'server', 'pg_foreign_data_wrapper'::regclass, oid, 0, 'FOREIGN DATA WRAPPER ' || quote_ident(fdwname), fdwacl, NULL
+      FROM pg_foreign_data_wrapper
+    ${version >= 150_000 ? "UNION ALL SELECT 'parameter', 'pg_parameter_acl'::regclass, oid, 0, 'PARAMETER ' || parname, paracl, NULL FROM pg_parameter_acl" : ""})
+  SELECT class, oid, target, privilege, grantee, given AND NOT replaced AS initial FROM (SELECT o.class, o.oid, o.target, a.privilege_type::text AS privilege,
+    -- A view of PostgreSQL's own that was replaced is a view of one's own.
+    o.class = 'relation' AND o.oid < ${FIRST_OWN_OID} AND EXISTS (SELECT FROM pg_rewrite w WHERE w.ev_class = o.oid AND w.xmin::text::int8 > (
+      SELECT max(t.xmin::text::int8) FROM pg_type t WHERE t.typnamespace = 'information_schema'::regnamespace AND t.oid < ${FIRST_OWN_OID})) AS replaced,
+    CASE WHEN a.grantee = 0 THEN 'PUBLIC' ELSE quote_ident(g.rolname) END AS grantee,
+    -- initdb notes no rights of information_schema, whose hidden tables begin with a line.
+    o.class = 'relation' AND a.grantee = 0 AND a.privilege_type = 'SELECT' AND o.target LIKE 'information\\_schema.%' AND o.target NOT LIKE '%.\\_%'
+    OR EXISTS (SELECT FROM aclexplode(coalesce((SELECT i.initprivs FROM pg_init_privs i
+      WHERE i.classoid = o.catalogue AND i.objoid = o.oid AND i.objsubid = o.part AND (i.privtype = 'i' OR o.oid >= ${FIRST_OWN_OID})), o.by_default)) b
+      WHERE b.grantee = a.grantee AND b.privilege_type = a.privilege_type) AS given
+  FROM objects o CROSS JOIN aclexplode(coalesce(o.acl, o.by_default)) a LEFT JOIN pg_roles g ON g.oid = a.grantee
+  WHERE a.grantee = 0 OR a.grantee = ANY($1::oid[])) rights`;
+
+/** Whether one of the roles, or everybody, may use a schema. */
+const MAY_USE = `EXISTS (SELECT FROM aclexplode(coalesce(n.nspacl, acldefault('n', n.nspowner))) a
+      WHERE a.privilege_type = 'USAGE' AND (a.grantee = 0 OR a.grantee = ANY($1::oid[])))`;
+
+/** Whether one of the roles, or everybody, may call a function. */
+const MAY_CALL = (
+  routine: string,
+) => `EXISTS (SELECT FROM aclexplode(coalesce(${routine}.proacl, acldefault('f', ${routine}.proowner))) a
+      WHERE a.grantee = 0 OR a.grantee = ANY($1::oid[]))`;
+
+const RELATIONS = `
+  SELECT c.oid, n.nspname::text AS schema, c.relname::text AS name, ${RELATION} AS object, c.relkind::text AS kind,
+    c.relrowsecurity AS enabled, o.rolname::text AS owner,
+    (SELECT i.inhparent::regclass::text FROM pg_inherits i WHERE i.inhrelid = c.oid LIMIT 1) AS parent, c.relispartition AS "isPartition",
+    EXISTS (SELECT FROM unnest(c.reloptions) e WHERE e ~* '^security_invoker=(t|tr|tru|true|y|ye|yes|on|1)$') AS invoker,
+    ${extensionOf("pg_class", "c.oid")} AS extension,
+    coalesce((SELECT jsonb_agg(jsonb_build_object('number', a.attnum, 'name', a.attname, 'type', a.atttypid::int8, 'typeName', format_type(a.atttypid, NULL),
+        'generated', a.attgenerated <> '', 'folds', coalesce(NOT l.collisdeterministic, false)) ORDER BY a.attnum)
+      FROM pg_attribute a LEFT JOIN pg_collation l ON l.oid = a.attcollation
+      WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped), '[]') AS columns,
+    ARRAY(SELECT a.attname::text FROM pg_index k JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum = ANY(k.indkey::int2[])
+      WHERE k.indrelid = c.oid AND k.indisprimary ORDER BY a.attnum) AS "keyColumns",
+    ARRAY(SELECT p.polname::text FROM pg_policy p WHERE p.polrelid = c.oid) AS "policyNames",
+    ARRAY(SELECT z FROM unnest($1::oid[]) z WHERE has_any_column_privilege(z, c.oid, 'SELECT')) AS readers,
+    ${MAY_USE} OR EXISTS (SELECT FROM pg_depend d LEFT JOIN pg_rewrite w ON d.classid = 'pg_rewrite'::regclass AND w.oid = d.objid
+      WHERE d.refclassid = 'pg_class'::regclass AND d.refobjid = c.oid AND d.classid IN ('pg_rewrite'::regclass, 'pg_proc'::regclass)
+        AND w.ev_class IS DISTINCT FROM c.oid) AS named,
+    (SELECT w.ev_action::text FROM pg_rewrite w WHERE w.ev_class = c.oid AND w.ev_type = '1' AND c.relkind = 'v') AS tree
+  FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace JOIN pg_roles o ON o.oid = c.relowner
+  WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f') AND c.relpersistence <> 't' AND c.oid >= ${FIRST_OWN_OID} ORDER BY n.nspname, c.relname`;
+
+/** Policies of reading. A policy applies to a role that has the rights of the policy's role. */
+const POLICIES = `
+  SELECT p.polrelid AS relation, p.polname::text AS name, p.polpermissive AS permissive, p.polqual::text AS tree,
+    ARRAY(SELECT z FROM unnest($1::oid[]) z WHERE EXISTS (
+      SELECT FROM unnest(p.polroles) q WHERE CASE WHEN q = 0 THEN true ELSE pg_has_role(z, q, 'USAGE') END)) AS roles
+  FROM pg_policy p WHERE p.polcmd IN ('r', '*') ORDER BY p.polrelid, p.polname`;
 
 /**
- * The roles that queries can have: that of the login, those that it can become, and those among `named`, which the customers' SQL
- * names.
+ * The transaction in which initdb began to make its types of `information_schema`: after all functions, and before everything else. `xmin`
+ * of a function that was replaced is later. GRANT does not change the rows of types.
  */
-export const readRoles = (database: Database, named: readonly string[]): Promise<Role[]> =>
-  withOwnPath(database, () =>
-    rowsOf<Role>(
-      database,
-      `SELECT r.oid::int8::float8 AS oid, r.rolname::text AS name, r.rolsuper AS superuser, r.rolbypassrls AS bypassrls,
-              r.rolcreaterole AS createrole, r.rolreplication AS replication
-       FROM pg_catalog.pg_roles r, pg_catalog.pg_roles me
-       WHERE me.rolname = session_user AND r.rolname !~ '^pg_' AND (
-         r.oid = me.oid OR r.rolname::text = ANY($1::text[]) OR (NOT me.rolsuper AND pg_has_role(me.oid, r.oid, 'MEMBER')))
-       ORDER BY r.oid <> me.oid, r.rolname::text <> ALL($1::text[]), r.rolname LIMIT ${ROLES_MAX}`,
-      [named],
-    ),
-  );
+const INITDB_END =
+  "(SELECT min(t.xmin::text::int8) FROM pg_type t WHERE t.typnamespace = 'information_schema'::regnamespace AND t.oid < 16384)";
 
-/** Reads the catalogue for these roles. */
-export function readCatalogue(database: Database, roles: Role[]): Promise<Catalogue> {
-  return withSavepoint(database, async () => {
-    const [path] = await rowsOf<{ setting: string }>(
-      database,
-      "SELECT pg_catalog.current_setting('search_path') AS setting",
-    );
-    await database.query(OWN_PATH);
-    // With these, PostgreSQL would write expressions in another way.
-    await database.query("SET LOCAL quote_all_identifiers = off");
-    await database.query("SET LOCAL standard_conforming_strings = on");
-    const [about] = await rowsOf<{ version: number; login: string; database: string; bootstrap: string }>(
-      database,
-      DATABASE,
-    );
-    const version = about?.version ?? 0;
-    // A superuser may do everything, which is one mistake, and not one for each table.
-    const bound = roles.filter(({ superuser }) => !superuser).map(({ oid }) => oid);
-    const read = <Row>(sql: string) => rowsOf<Row>(database, sql, [bound]);
-    const [temporary] = await read<{ may: boolean }>(
-      "SELECT EXISTS (SELECT FROM unnest($1::oid[]) r WHERE has_database_privilege(r, current_database(), 'TEMPORARY')) AS may",
-    );
-    return {
-      version,
-      login: about?.login ?? "",
-      database: about?.database ?? "",
-      bootstrap: about?.bootstrap ?? "",
-      isPathSafe: isPathSafe(path?.setting.split(",") ?? []),
-      roles,
-      relations: await read(RELATIONS),
-      policies: await read(POLICIES),
-      functions: await read(functionsQuery(version)),
-      types: await rowsOf(database, TYPES),
-      casts: await rowsOf(database, CASTS),
-      foreignKeys: await rowsOf(database, FOREIGN_KEYS),
-      mayCreateTemporary: temporary?.may ?? true,
-      memberships: await read(MEMBERSHIPS),
-      predefined: await read(PREDEFINED),
-      defaultPrivileges: await read(DEFAULT_PRIVILEGES),
-      creatable: await read(CREATABLE),
-      owns: await read(OWNS),
-      roleSettings: await rowsOf(database, ROLE_SETTINGS, [roles.map(({ oid }) => oid)]),
-      readableSequences: (await read<{ name: string }>(SEQUENCES)).map(({ name }) => name),
-      systemTables: await read(SYSTEM_TABLES),
-      hiddenFunctions: await read(HIDDEN_FUNCTIONS),
-      servers: await read(SERVERS),
-      parameters: version >= 150000 ? await read(PARAMETERS) : [],
-      largeObjects: await read(LARGE_OBJECTS),
-      ownersCode: await rowsOf(database, OWNERS_CODE),
-    };
-  });
+const routinesQuery = (version: number): string => `
+  SELECT f.oid, n.nspname::text AS schema, f.proname::text AS name, f.oid::regprocedure::text AS signature,
+    concat('ROUTINE ', ${ROUTINE}) AS target, l.lanname::text AS language, f.prokind::text AS kind, f.prosecdef AS definer,
+    f.proleakproof AS leakproof,
+    coalesce(f.proconfig, '{}') AS settings, f.prorettype AS returns, f.proargdefaults::text AS defaults, f.provariadic = 0 AND f.prosupport = 0 AS "isPlain", f.probin::text AS library, f.prosrc AS source,
+    ${version >= 140_000 ? "f.prosqlbody::text" : "NULL::text"} AS tree,
+    CASE WHEN f.prokind <> 'a' THEN pg_get_functiondef(f.oid) END AS definition, w.rolname::text AS owner,
+    ${extensionOf("pg_proc", "f.oid")} AS extension, p.part AS "isPart",
+    EXISTS (SELECT FROM pg_depend d WHERE d.refclassid = 'pg_proc'::regclass AND d.refobjid = f.oid
+      AND d.classid IN ('pg_policy'::regclass, 'pg_rewrite'::regclass)) AS "isUsed",
+    EXISTS (SELECT FROM pg_proc b WHERE b.oid < ${FIRST_OWN_OID} AND l.lanname = 'internal' AND f.prokind <> 'a' AND b.prolang = f.prolang AND b.prosrc = f.prosrc
+      AND b.pronargs = f.pronargs AND b.proacl IS NULL AND b.provolatile <> 'v')
+      OR f.prokind = 'a' AND NOT EXISTS (SELECT FROM pg_aggregate g JOIN pg_proc s ON s.oid IN (g.aggtransfn, g.aggfinalfn, g.aggcombinefn)
+        WHERE g.aggfnoid = f.oid AND s.provolatile = 'v') AS "isAlias"
+  FROM pg_proc f JOIN pg_namespace n ON n.oid = f.pronamespace JOIN pg_language l ON l.oid = f.prolang JOIN pg_roles w ON w.oid = f.proowner
+    CROSS JOIN LATERAL (SELECT EXISTS (SELECT FROM pg_depend d LEFT JOIN pg_proc u ON d.classid = 'pg_proc'::regclass AND u.oid = d.objid
+      WHERE d.refclassid = 'pg_proc'::regclass AND d.refobjid = f.oid AND ((u.prokind = 'a' AND ${MAY_CALL("u")}) OR d.classid IN ('pg_type'::regclass, 'pg_opclass'::regclass, 'pg_opfamily'::regclass, 'pg_amproc'::regclass, 'pg_conversion'::regclass, 'pg_transform'::regclass,
+      'pg_ts_parser'::regclass, 'pg_ts_template'::regclass, 'pg_language'::regclass, 'pg_am'::regclass))) AS part) p
+  WHERE (f.oid >= ${FIRST_OWN_OID} OR f.prosecdef OR f.proconfig IS NOT NULL OR f.proowner <> 10 OR l.lanname NOT IN ('internal', 'c', 'sql')
+      OR (f.xmin::text::int8 > ${INITDB_END} AND f.probin IS DISTINCT FROM '$libdir/plpgsql'))
+    AND (p.part OR ${MAY_CALL("f")})
+    AND (p.part OR ${MAY_USE} OR EXISTS (SELECT FROM pg_depend d WHERE d.refclassid = 'pg_proc'::regclass AND d.refobjid = f.oid
+      AND d.deptype <> 'e' AND d.classid <> 'pg_trigger'::regclass))
+    -- Only a trigger can call these, and nobody who only reads fires one.
+    AND (f.prorettype NOT IN ('trigger'::regtype, 'event_trigger'::regtype) OR l.lanname IN ('internal', 'c'))
+    -- PostgreSQL makes constructors with each type of ranges.
+    AND NOT EXISTS (SELECT FROM pg_depend d WHERE d.classid = 'pg_proc'::regclass AND d.objid = f.oid AND d.refclassid = 'pg_type'::regclass
+      AND d.deptype = 'i')
+  ORDER BY n.nspname, f.proname, f.oid`;
+
+const FOREIGN_KEYS = `
+  SELECT k.conrelid AS table, k.confrelid AS parent, k.conkey::int4[] AS columns, k.confkey::int4[] AS "parentColumns" FROM pg_constraint k
+  WHERE k.contype = 'f' AND k.convalidated
+    AND NOT EXISTS (SELECT FROM pg_trigger t WHERE t.tgconstraint = k.oid AND t.tgenabled NOT IN ('O', 'A'))
+    AND EXISTS (SELECT FROM pg_trigger t WHERE t.tgconstraint = k.oid)`;
+
+const ROLE_SETTINGS = `
+  SELECT r.rolname::text AS role, s.setdatabase <> 0 AS "inDatabase", lower(split_part(e, '=', 1)) AS name
+  FROM pg_db_role_setting s CROSS JOIN unnest(s.setconfig) e LEFT JOIN pg_roles r ON r.oid = s.setrole
+  WHERE s.setdatabase IN (0, (SELECT b.oid FROM pg_database b WHERE b.datname = current_database()))
+    AND (s.setrole = 0 OR s.setrole = ANY($1::oid[]))`;
+
+const TYPES = `
+  SELECT t.oid, t.typtype::text AS kind, t.typbasetype AS base, t.typtypmod <> -1 AS limited FROM pg_type t
+  WHERE t.typtype = 'e' OR (t.typtype = 'd' AND NOT EXISTS (
+    SELECT FROM pg_collation l WHERE l.oid = t.typcollation AND NOT l.collisdeterministic))
+  UNION ALL SELECT t.oid, 'd', 'text'::regtype, true FROM pg_type t WHERE t.typname = 'citext' AND ${extensionOf("pg_type", "t.oid")} = 'citext'`;
+
+const CHECKS = `
+  SELECT format('%I.%I', n.nspname, t.typname) AS object, quote_ident(k.conname) AS constraint, k.conbin::text AS tree
+  FROM pg_constraint k JOIN pg_type t ON t.oid = k.contypid JOIN pg_namespace n ON n.oid = t.typnamespace
+  WHERE k.contype = 'c' AND t.oid >= ${FIRST_OWN_OID}`;
+
+const HIDDEN = `
+  SELECT EXISTS (SELECT FROM pg_proc f WHERE f.oid >= ${FIRST_OWN_OID} AND f.proname = 'current_setting')
+    OR EXISTS (SELECT FROM pg_cast c WHERE c.oid >= ${FIRST_OWN_OID} AND c.castsource = 'text'::regtype AND c.casttarget::int8 < ${FIRST_OWN_OID})
+    OR EXISTS (SELECT FROM pg_type t WHERE t.oid >= ${FIRST_OWN_OID} AND t.typname IN ('uuid', 'jsonb', 'text'))
+    OR EXISTS (SELECT FROM pg_operator o WHERE o.oid >= ${FIRST_OWN_OID} AND (o.oprname IN ('->', '->>')
+      AND o.oprleft = 'jsonb'::regtype OR o.oprname = '=' AND o.oprleft = 'text'::regtype AND o.oprright = 'text'::regtype)) AS "isHidden"`;
+
+/** Reads the catalogue. `names` are the roles that the SQL of the customers sets. */
+export async function readCatalogue(database: Database, names: readonly string[]): Promise<Catalogue> {
+  const unread: NotJudged[] = [];
+  const read = async <Row>(what: string, sql: string, params: unknown[] = []): Promise<Row[]> => {
+    try {
+      return await withSavepoint(database, () => rowsOf<Row>(database, sql, params));
+    } catch (error) {
+      unread.push({
+        object: what,
+        message: `The part of PostgreSQL's catalogue that has the ${what} cannot be read (${reasonOf(error)}).`,
+        fix: "-- Grant the login SELECT on PostgreSQL's own tables, as initdb does, and EXECUTE on its functions.",
+      });
+      return [];
+    }
+  };
+  const [about] = await rowsOf<{ version: number; login: string; database: string }>(
+    database,
+    "SELECT current_setting('server_version_num')::int AS version, session_user::text AS login, current_database()::text AS database",
+  );
+  const { version = 0, login = "", database: databaseName = "" } = about ?? {};
+  const roles = await read<Role>("roles", ROLES, [names]);
+  // Superusers have every right; they are named once.
+  const ordinary = roles.filter(({ attributes }) => !attributes.includes("SUPERUSER")).map(({ oid }) => oid);
+  const types = await read<{ oid: number; kind: string; base: number; limited: boolean }>("types", TYPES);
+  const oidsOf = async (what: string, sql: string) => (await read<{ oid: number }>(what, sql)).map(({ oid }) => oid);
+  const [flags] = await read<{ isHidden: boolean }>("operators", HIDDEN);
+  return {
+    version,
+    login,
+    database: databaseName,
+    roles,
+    memberships: await read("memberships", MEMBERSHIPS, [ordinary]),
+    others: await read("other roles", OTHERS, [roles.map(({ oid }) => oid)]),
+    owned: await read("owners", OWNED, [ordinary]),
+    grants: await read("rights", grantsQuery(version), [ordinary]),
+    relations: await read("tables and views", RELATIONS, [ordinary]),
+    policies: await read("policies", POLICIES, [ordinary]),
+    routines: await read("functions of one's own", routinesQuery(version), [ordinary]),
+    foreignKeys: await read("foreign keys", FOREIGN_KEYS),
+    roleSettings: await read("settings of roles", ROLE_SETTINGS, [roles.map(({ oid }) => oid)]),
+    volatile: new Set(await oidsOf("functions", "SELECT f.oid FROM pg_proc f WHERE f.provolatile = 'v'")),
+    deterministicCollations: new Set([
+      0,
+      ...(await oidsOf("collations", "SELECT l.oid FROM pg_collation l WHERE l.collisdeterministic")),
+    ]),
+    checks: await read("conditions of domains", CHECKS),
+    enums: new Set(types.filter(({ kind }) => kind === "e").map(({ oid }) => oid)),
+    domains: new Map(
+      types.filter(({ kind }) => kind === "d").map(({ oid, base, limited }) => [oid, { base, limited }]),
+    ),
+    isHidden: flags?.isHidden ?? true,
+    unread,
+  };
 }

@@ -13,21 +13,12 @@ const LOCK_MS_MAX = 5_000;
 
 /** What PostgreSQL's codes mean. Its messages are not printed: `invalid input syntax for type bigint: "…"` has a value in it. */
 const MEANINGS: Record<string, string> = {
-  "0A000": "feature not supported",
   "22P02": "a text has the wrong form for its type",
-  "25001": "the transaction cannot be changed",
-  "25006": "the statement writes, and the transaction is read-only",
-  "25P02": "an earlier statement has failed",
   "28000": "the login is refused",
   "28P01": "the password is wrong",
   "3D000": "the database does not exist",
-  "3F000": "the schema does not exist",
   "42501": "permission denied",
-  "42601": "syntax error",
-  "42703": "a column does not exist",
-  "42704": "a role, a setting or another object does not exist",
-  "42883": "a function or operator does not exist",
-  "42P01": "a table or view does not exist",
+  "22023": "the role or the value does not exist",
   "53300": "too many connections",
   "55P03": "another session locks the table",
   "57014": "it took too long",
@@ -66,12 +57,6 @@ export function reasonOf(error: unknown): string {
 export const couldNotTell = (message: string): CommandError =>
   new CommandError(`Could not tell: ${message}`, { code: "could_not_tell" });
 
-/** A query by the extended protocol, which refuses a text of several statements. */
-function extended(text: string, values: unknown[]): pg.QueryConfig {
-  const config = { text, values, queryMode: "extended" };
-  return config;
-}
-
 /** Errors after which another attempt with other TLS would end in the same way. */
 const FINAL = ["ECONNREFUSED", "ENOENT", "ENOTFOUND", "28P01"];
 
@@ -103,31 +88,31 @@ async function connected(address: string): Promise<pg.Client> {
 export async function withDatabase<T>(url: string, use: (database: Database) => Promise<T>): Promise<T> {
   const client = await connected(url);
   try {
-    return await use({ query: (text, values = []) => client.query(extended(text, values)) });
+    return await use({ query: (text, values = []) => client.query(text, values) });
   } finally {
     await client.end().catch(() => undefined);
   }
 }
 
+const BEGINNING = [
+  "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY",
+  `SET LOCAL statement_timeout = ${STATEMENT_MS_MAX}`,
+  `SET LOCAL lock_timeout = ${LOCK_MS_MAX}`,
+  // The queries of the catalogue are short, and their estimates are high: PostgreSQL compiled them for longer than it ran them.
+  "SET LOCAL jit = off",
+  // Names in the prover's own queries are PostgreSQL's, whatever else has these names.
+  "SET LOCAL search_path = pg_catalog, pg_temp",
+  "SET LOCAL quote_all_identifiers = off",
+];
+
 /** Runs `work` in a transaction that cannot write and is rolled back. */
 export async function withRollback<T>(database: Database, work: () => Promise<T>): Promise<T> {
-  await begin(database);
+  for (const statement of BEGINNING) await database.query(statement);
   try {
     return await work();
   } finally {
     await database.query("ROLLBACK").catch(() => undefined);
   }
-}
-
-/** Begins a transaction that nothing in it can make writable. */
-export async function begin(database: Database): Promise<void> {
-  await database.query("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY");
-  await database.query(`SET LOCAL statement_timeout = ${STATEMENT_MS_MAX}`);
-  await database.query(`SET LOCAL lock_timeout = ${LOCK_MS_MAX}`);
-  // The queries of the catalogue are short, and their estimates are high: PostgreSQL compiled them for longer than it ran them.
-  await database.query("SET LOCAL jit = off");
-  // After its first query, PostgreSQL refuses SET TRANSACTION READ WRITE.
-  await database.query("SELECT 1");
 }
 
 /** Runs `work` and undoes what it has set: roles, settings, and a failure. */

@@ -1,246 +1,214 @@
-/** Proves that two customers of an integrator's database see no rows of each other, or finds the mistakes. */
+/** Proves that two customers of an integrator's database see no rows of each other, or names what it cannot judge. */
 import { CommandError } from "../../common/command-error.ts";
-import { type Catalogue, qualified, type Relation, ROLES_MAX, readCatalogue, readRoles } from "./catalogue.ts";
-import {
-  areSame,
-  type Compared,
-  checkFurtherCustomers,
-  checkNobody,
-  checkPresent,
-  checkSurvival,
-  comparableTables,
-  compareCustomers,
-  readAfterEnd,
-  readAsCustomer,
-  readAsNobody,
-  readPresent,
-  type Setup,
-} from "./customers.ts";
+import { areSame, Callers, identityOf } from "./callers.ts";
+import { type Catalogue, type Relation, readCatalogue } from "./catalogue.ts";
+import { type Compared, checkDefaults, checkNobody, checkSurvival, compareCustomers } from "./customers.ts";
 import { couldNotTell, type Database, identifier, withRollback } from "./database.ts";
 import { type Findings, joined, type Mistake, type NotJudged } from "./finding.ts";
-import { callerFunctionsOf, checkPolicyFunctions } from "./policies/functions.ts";
-import { mayBeAccepted, type Policies, settingNamesOf } from "./policies/policies.ts";
-import { type Allowed, checkFunctions, checkRelations, rolesThat } from "./relations.ts";
-import { checkRights } from "./rights.ts";
-import { checkDefaultPrivileges, checkRoleSettings, checkRoles, type QueryRoles } from "./roles.ts";
-import { settingNamesIn, wordsIn } from "./sql/customer-sql.ts";
-import { arePeopleOf, Callers, policyName, Suggestions, unsetNames } from "./suggestions.ts";
-import { TableBounds } from "./table-bounds.ts";
+import { Fixes } from "./fixes.ts";
+import { Forms } from "./forms.ts";
+import { checkFunctions, checkRights } from "./rights.ts";
+import type { Setup } from "./setup.ts";
+import { callersIn, checkTables, comparableTables, policyName } from "./tables.ts";
 
 /** Gives a new connection to `use`, and closes it. */
 export type Connect = <T>(use: (database: Database) => Promise<T>) => Promise<T>;
 
-/**
- * What to prove: the SQL of two customers, the tables, views and functions that their user has checked (`allow`), and the policies and
- * other objects that the user has judged (`accept`).
- */
-export type Question = { setups: readonly [Setup, Setup]; allow: readonly string[]; accept: readonly string[] };
+/** What to prove. */
+export type Question = {
+  /** The SQL of two customers. */
+  setups: readonly [Setup, Setup];
+  /** The objects that the user has judged, by their names in the output. */
+  accept: readonly string[];
+  /** Whether the numbers of the database are its own, so that no policy must name an environment. */
+  anyEnvironment: boolean;
+};
 
 export type Proof = Findings & {
   /** Mistakes win over what is not judged. */
   outcome: "proven" | "mistakes" | "not_judged";
   /** Whether the two are people of one customer. */
   arePeople: boolean;
+  anyEnvironment: boolean;
   serverVersion: number;
   /** The roles of the login and of both customers' queries. */
   roles: { login: string; customers: [string, string] };
   compared: Compared[];
 };
 
+/** The oldest version of PostgreSQL whose catalogue has what is read. */
+const VERSION_MIN = 120_000;
+
 /** What no check of a database can judge. */
 const LIMITS = [
   "Pools: whether your backend sets the customer in each transaction, and never runs a query outside of it.",
   "Prepared plans: whether your backend prepares a statement as one role or customer, and runs it as another.",
-  "SQL that viewers write: it can set any customer, with SET or set_config. For such SQL, give each customer a role of their own.",
-  "Side channels: unique and foreign keys, sequences, sizes of tables, statistics and response times tell that rows exist.",
+  "SQL that viewers write: it can set any customer, with SET or set_config. Even a role for each customer is not judged.",
+  "Side channels: unique and foreign keys, sizes of tables, statistics and response times tell that rows exist.",
+  "Errors: PostgreSQL's messages quote values, also of rows that a policy hides. Do not show them to viewers.",
+  "Tables that lead from rows to customers: whoever writes them decides who sees the rows.",
   "Whether the rows that a customer sees are their own: only that no other one of the two sees them.",
   "Triggers, rules and jobs that copy rows into other tables, and other logins, databases and replicas.",
   "Other customers than these two, and tables, roles and grants that are made later: run it again after each migration.",
 ];
 
-/** Looks for mistakes, and changes nothing. @throws CommandError if something prevents the check. */
-export async function prove(connect: Connect, question: Question): Promise<Proof> {
-  const { proof, settings, unset } = await connect((database) =>
-    withRollback(database, () => examine(database, question)),
+const ANY_ENVIRONMENT =
+  "Sessions of another environment: whether its numbers and ids are others, because of --any-environment.";
+
+/** Judges a database, and changes nothing. @throws CommandError if something prevents the check. */
+export const prove = (connect: Connect, question: Question): Promise<Proof> =>
+  connect((database) =>
+    withRollback(database, async () => {
+      const { setups, accept } = question;
+      const catalogue = await readCatalogue(database, setups.flatMap(rolesIn));
+      if (catalogue.version < VERSION_MIN) throw couldNotTell("this PostgreSQL is older than version 12.");
+      const unknown = setups.flatMap(({ option, unknown }) => unknown.map((statement) => otherSql(option, statement)));
+      const objects = objectsByName(catalogue);
+      const isAccepted = (object: string) =>
+        accept.some((name) => [object, unquoted(object)].includes(name) || objects.get(name) === object);
+      const found =
+        unknown.length > 0
+          ? { ...joined({ notJudged: unknown }), arePeople: false, compared: [], unset: "" }
+          : await examine(database, catalogue, { question, isAccepted });
+      const known = [...objects.keys(), ...[...found.mistakes, ...found.notJudged].map(({ object }) => object)];
+      if (
+        catalogue.unread.length === 0 &&
+        accept.some((name) => !known.some((each) => each === name || unquoted(each) === name))
+      )
+        throw new CommandError(
+          "--accept or --allow names nothing that exists, or several objects. Copy the name from the output, such as public.countries or public.orders.own.",
+        );
+
+      const mistakes = [...found.mistakes, ...setups.flatMap(checkSurvival)]
+        .filter((each) => !ACCEPTABLE.includes(each.code) || !isAccepted(each.object))
+        .map(withSafeFix);
+      const fixes = new Set(mistakes.map(({ fix }) => sqlOf(fix)));
+      const notJudged = found.notJudged
+        .filter(({ object, fix }) => !isAccepted(object) && !fixes.has(sqlOf(fix)))
+        .map(withSafeFix);
+      const all = { ...found, mistakes: withoutRepeats(mistakes), notJudged: withoutRepeats(notJudged) };
+      return conclude(all, catalogue, question);
+    }),
   );
-  for (const setup of question.setups)
-    proof.mistakes.push(...(await connect((database) => checkSurvival(database, setup, settings))));
-  proof.mistakes = withoutRepeats(proof.mistakes);
-  const fixes = new Set(proof.mistakes.map(({ fix }) => sqlOf(fix)));
-  proof.notJudged = accepted(proof.notJudged, question.accept).filter(({ fix }) => !fixes.has(sqlOf(fix)));
-  proof.outcome = outcomeOf(proof);
-  if (proof.outcome === "proven" && proof.compared.length === 0)
+
+const rolesIn = ({ assignments }: Setup) => assignments.filter(({ name }) => name === "role").map(({ value }) => value);
+
+/** The codes of mistakes that a person may judge: of a table that all customers share. */
+const ACCEPTABLE = ["rls_disabled", "partition_open", "seen_by_both", "seen_without_setting"];
+
+type Found = Findings & { arePeople: boolean; compared: Compared[]; unset: string };
+
+function conclude({ unset, ...found }: Found, { version, login }: Catalogue, question: Question): Proof {
+  const { accept, anyEnvironment, setups } = question;
+  const isProven = found.mistakes.length === 0 && found.notJudged.length === 0;
+  if (isProven && found.compared.length === 0)
     throw couldNotTell(
-      `there is no table with row-level security of which both ${proof.arePeople ? "people" : "customers"} see rows. ${unset}${proof.limits[0] ?? "Grant the customers' role SELECT on your tables."} Give customers who have rows.`,
+      `there is no table with row-level security of which both ${found.arePeople ? "people" : "customers"} see rows. ${unset}${found.limits[0] ?? "Grant the customers' role SELECT on your tables."} Give customers who have rows.`,
     );
-  return { ...proof, limits: [...proof.limits, ...LIMITS] };
+  return {
+    ...found,
+    outcome: isProven ? "proven" : found.mistakes.length > 0 ? "mistakes" : "not_judged",
+    anyEnvironment,
+    serverVersion: version,
+    roles: { login, customers: [identityOf(setups[0], login).role, identityOf(setups[1], login).role] },
+    limits: [
+      ...found.limits,
+      ...accept.map((name) => `${name} was judged by a person, because of --accept.`),
+      ...(anyEnvironment ? [ANY_ENVIRONMENT] : []),
+      ...LIMITS,
+    ],
+  };
 }
 
-function outcomeOf({ mistakes, notJudged }: Findings): Proof["outcome"] {
-  if (mistakes.length > 0) return "mistakes";
-  return notJudged.length > 0 ? "not_judged" : "proven";
+const otherSql = (option: string, statement: string): NotJudged => ({
+  object: option,
+  message: `Its SQL has a statement that is not run: ${statement} … It may only have SET LOCAL x.y = constant, SET LOCAL ROLE, and SELECT set_config('x.y' or 'role', constant, true).`,
+  fix: "-- Leave the statement out, and give what it sets as constants.",
+});
+
+async function examine(
+  database: Database,
+  catalogue: Catalogue,
+  { question, isAccepted }: { question: Question; isAccepted: (object: string) => boolean },
+): Promise<Found> {
+  const { setups, anyEnvironment } = question;
+  const identities = [identityOf(setups[0], catalogue.login), identityOf(setups[1], catalogue.login)] as const;
+  const [first, second] = identities;
+  if (areSame(first, second))
+    throw couldNotTell("the SQL of both customers sets the same role and the same settings. Give two customers.");
+  const forms = new Forms(catalogue, (relation, policy) => isAccepted(policyName(relation, policy)));
+  const callers = new Callers(identities);
+  const fixes = new Fixes(catalogue, { callers, anyEnvironment });
+  const judged = joined(
+    checkRights(catalogue, { forms, fixes }),
+    checkTables({ catalogue, forms, fixes, callers, isAccepted, anyEnvironment }),
+    { notJudged: checkFunctions(catalogue, { forms, fixes }) },
+  );
+
+  const read = callersIn(catalogue, forms);
+  const [shared] = read;
+  // What most tables compare is the same for two people of one customer.
+  const arePeople = shared !== undefined && callers.areSame(shared);
+  const ofPolicies = read.flatMap((caller) => caller.map(({ setting }) => setting));
+  const settings = [...new Set([...first.settings.keys(), ...second.settings.keys(), ...ofPolicies])];
+  const roles = catalogue.roles
+    .filter(({ attributes }) => !attributes.includes("SUPERUSER") && !attributes.includes("BYPASSRLS"))
+    .map(({ name }) => name)
+    // A role for each customer is a customer by itself.
+    .filter((name) => first.role === second.role || name === catalogue.login);
+  const tables = comparableTables(catalogue, isAccepted);
+  const comparison = { tables, arePeople, fixOf: (table: Relation) => fixes.bind(table) };
+  const defaults = await checkDefaults(database, catalogue, settings);
+  const nobody = await checkNobody(database, { roles, settings }, comparison);
+  const compared = await compareCustomers(database, setups, comparison);
+  const unset = callers.unsetIn(read).join(" and ");
+  return {
+    ...joined(judged, { mistakes: defaults }, nobody, compared),
+    arePeople,
+    compared: compared.compared,
+    unset: unset && `The policies read ${unset}, which the SQL of a customer does not set: set it, too. `,
+  };
 }
 
-const accepted = (notJudged: readonly NotJudged[], accept: readonly string[]): NotJudged[] => [
-  ...new Map(
-    notJudged
-      .filter(({ object }) => !accept.some((name) => isNamed(object, name)))
-      .map((each) => [`${each.object} ${each.message}`, each]),
-  ).values(),
-];
+/** A line in a name would end the comment of a fix. */
+const withSafeFix = <Finding extends NotJudged>(finding: Finding): Finding => ({
+  ...finding,
+  fix: finding.fix.replace(/(?<=^|\s)-- [\s\S]*$/, (comment) => comment.replaceAll(/[\n\r]+/g, " ")),
+});
 
 /** A fix without its comment. */
 const sqlOf = (fix: string): string => fix.split(" -- ")[0] ?? fix;
 
-const isNamed = (object: string, name: string): boolean => object === name || object.replaceAll('"', "") === name;
+const unquoted = (object: string) =>
+  object.replaceAll(/"((?:[^"]|"")*)"/g, (_, name: string) => name.replaceAll('""', '"'));
 
-type Examined = { proof: Proof; settings: string[]; unset: string };
-
-async function examine(database: Database, question: Question): Promise<Examined> {
-  const sql = question.setups.flatMap(({ statements }) => statements).join(";\n");
-  let roles = await readRoles(database, wordsIn(sql));
-  let catalogue = await readCatalogue(database, roles);
-  const settings = [...new Set([...settingNamesIn(sql), ...settingNamesOf(catalogue)])];
-  const isAllowed = allowedOf(catalogue, question.allow);
-  checkAccepted(catalogue, question.accept);
-  const tables = comparableTables(catalogue, (table) => isReadable(table) && !isAllowed(table));
-  const present = await readPresent(database, settings);
-  // Before the first customer: later, a setting that has ended is no longer NULL.
-  const asNobody = await readAsNobody(database, boundRoles(catalogue), tables);
-
-  const customers = [
-    await readAsCustomer(database, question.setups[0], { tables, settings }),
-    await readAsCustomer(database, question.setups[1], { tables, settings }),
-  ] as const;
-  const [first, second] = [customers[0].caller, customers[1].caller];
-  if (areSame(first, second))
-    throw couldNotTell("the SQL of both customers sets the same role and the same settings. Give two customers.");
-  const queries: QueryRoles = { login: catalogue.login, customers: [first.role, second.role] };
-  if (queries.customers.some((name) => !roles.some((role) => role.name === name))) {
-    roles = await readRoles(database, [...wordsIn(sql), ...queries.customers]);
-    catalogue = await readCatalogue(database, roles);
-  }
-  catalogue.isPathSafe &&= customers.every(({ isPathSafe }) => isPathSafe);
-
-  const policies = policiesOf(catalogue, { queries, callers: new Callers([first, second]), accept: question.accept });
-  const isNobody = (role: string) => first.role === second.role || role === catalogue.login;
-  const ended = await readAfterEnd(database, boundRoles(catalogue).filter(isNobody), { tables, settings });
-  const before = new Map([...asNobody].filter(([role]) => isNobody(role)));
-  const compared = await compareCustomers(database, tables, { setups: question.setups, customers, policies });
-  const found = joined(
-    checkCatalogue(policies, { settings, isAllowed }),
-    { mistakes: checkFurtherCustomers(asNobody, [first.role, second.role], catalogue) },
-    checkNobody([before, ended], tables, policies),
-    { mistakes: checkPresent(present, catalogue) },
-    { notJudged: roles.length >= ROLES_MAX ? [tooManyRoles(catalogue.login)] : [] },
-    compared,
+/** The object that a name means for `--accept`. One table or function may be named without its schema or its arguments. */
+function objectsByName({ relations, routines, policies, roles }: Catalogue): Map<string, string> {
+  const named = [
+    ...relations.map(({ object, schema, name }) => ({ object, names: [name, `${schema}.${name}`, object] })),
+    ...routines.map(({ signature, schema, name }) => ({
+      object: signature,
+      names: [name, `${schema}.${name}`, signature],
+    })),
+    ...roles.map(({ name }) => ({ object: identifier(name), names: [identifier(name)] })),
+    ...policies.flatMap(({ relation, name }) => {
+      const table = relations.find(({ oid }) => oid === relation);
+      return table ? [{ object: policyName(table, name), names: [policyName(table, name)] }] : [];
+    }),
+  ];
+  const byName = Map.groupBy(
+    named.flatMap(({ object, names }) => names.map((name) => ({ object, name }))),
+    ({ name }) => name,
   );
-  const proof: Proof = {
-    outcome: "proven",
-    arePeople: policies.arePeople,
-    serverVersion: catalogue.version,
-    roles: { login: catalogue.login, customers: [first.role, second.role] },
-    ...found,
-    limits: [
-      ...found.limits,
-      ...question.allow.map((name) => `${name} was not checked, because of --allow.`),
-      ...question.accept.map((name) => `${name} was judged by a person, because of --accept.`),
-    ],
-    compared: compared.compared,
-  };
-  return { proof, settings, unset: unsetSentence(policies) };
-}
-
-const tooManyRoles = (login: string): NotJudged => ({
-  object: identifier(login),
-  message: `It can become more than ${ROLES_MAX} roles, and the others were not checked.`,
-  fix: `-- Give the roles to several logins, and prove each. If you have judged the others: --accept ${identifier(login)}`,
-});
-
-/** What the checks of policies read. */
-function policiesOf(
-  catalogue: Catalogue,
-  { queries, callers, accept }: { queries: QueryRoles; callers: Callers; accept: readonly string[] },
-): Policies {
-  const callerFunctions = callerFunctionsOf(catalogue);
-  const bounds = new TableBounds(catalogue, queries, (policy) => {
-    const relation = catalogue.relations.find(({ oid }) => oid === policy.relation);
-    const isGiven = relation && accept.some((name) => isNamed(policyName(policy, relation), name));
-    return isGiven === true && mayBeAccepted({ catalogue, callerFunctions }, policy);
-  });
-  const arePeople = arePeopleOf(catalogue, { bounds, callers, queries });
-  const suggestions = new Suggestions(catalogue, { bounds, callers, arePeople });
-  return { catalogue, callerFunctions, queries, callers, bounds, suggestions, arePeople };
-}
-
-/** Names what the policies compare, and the SQL of neither customer sets. */
-function unsetSentence(policies: Policies): string {
-  const names = unsetNames(policies.catalogue, policies);
-  if (names.length === 0) return "";
-  return `The policies read ${names.join(" and ")}, which the SQL of a customer does not set: set it, too. `;
-}
-
-const isReadable = (table: Relation): boolean => rolesThat(table, ["SELECT"]).length > 0;
-
-/** Roles that see no row unless a policy says so. The others are mistakes by themselves. */
-const boundRoles = ({ roles }: Catalogue): string[] =>
-  roles.filter(({ superuser, bypassrls }) => !superuser && !bypassrls).map(({ name }) => name);
-
-function checkCatalogue(
-  policies: Policies,
-  { settings, isAllowed }: { settings: readonly string[]; isAllowed: Allowed },
-): Findings {
-  const { catalogue, queries } = policies;
-  return joined(
-    { mistakes: [...checkRoles(catalogue, queries), ...checkRoleSettings(catalogue, settings)] },
-    checkRelations(policies, isAllowed),
-    { mistakes: [...checkPolicyFunctions(catalogue), ...checkFunctions(policies, isAllowed)] },
-    checkRights(policies, isAllowed),
-    {
-      mistakes: checkDefaultPrivileges(catalogue),
-      limits: catalogue.readableSequences.map(
-        (name) => `The sequence ${name} can be read: it counts the rows of all customers.`,
-      ),
-    },
+  return new Map(
+    [...byName].flatMap(([name, all]) => {
+      const objects = new Set(all.map(({ object }) => object));
+      return objects.size === 1 || objects.has(name) ? [[name, objects.has(name) ? name : (all[0]?.object ?? "")]] : [];
+    }),
   );
 }
 
-/** @throws CommandError if --accept names nothing that could be judged. */
-function checkAccepted(
-  { login, relations, policies, ownersCode, foreignKeys }: Catalogue,
-  accept: readonly string[],
-): void {
-  const nameOf = (oid: number, name: string) =>
-    relations.filter((each) => each.oid === oid).map((relation) => `${qualified(relation)}.${identifier(name)}`);
-  const all = [
-    identifier(login),
-    ...relations.map(qualified),
-    ...policies.flatMap(({ relation, name }) => nameOf(relation, name)),
-    ...ownersCode.flatMap(({ relation, name }) => (relation === 0 ? [identifier(name)] : nameOf(relation, name))),
-    ...foreignKeys.flatMap(({ table, name }) => nameOf(table, name)),
-  ];
-  if (accept.some((name) => !all.some((object) => isNamed(object, name))))
-    throw new CommandError(
-      "--accept names a policy, trigger, rule or foreign key that does not exist. Copy the name from the output, such as public.orders.own.",
-    );
-}
-
-/** @throws CommandError if a name names nothing. */
-function allowedOf({ relations, functions }: Catalogue, allow: readonly string[]): Allowed {
-  const namesOf = ({ schema, name }: { schema: string; name: string }) => [
-    name,
-    `${schema}.${name}`,
-    qualified({ schema, name }),
-  ];
-  const all = new Set([...relations, ...functions].flatMap(namesOf));
-  if (allow.some((name) => !all.has(name)))
-    throw new CommandError(
-      "--allow names a table, view or function that does not exist. Write its name with its schema, such as public.countries.",
-    );
-  return (object) => namesOf(object).some((name) => allow.includes(name));
-}
-
-function withoutRepeats(mistakes: readonly Mistake[]): Mistake[] {
-  const known = new Map(mistakes.map((each) => [`${each.code} ${each.object}`, each]));
-  return [...known.values()];
+function withoutRepeats<Finding extends Mistake | NotJudged>(findings: readonly Finding[]): Finding[] {
+  const keyOf = (each: Finding) => ("code" in each ? `${each.code} ${each.object}` : `${each.object} ${each.message}`);
+  return [...new Map(findings.map((each) => [keyOf(each), each])).values()];
 }

@@ -1,5 +1,5 @@
 /** Reads tables as each customer, and as nobody. No value of a row leaves PostgreSQL. */
-import { qualified, type Relation } from "./catalogue.ts";
+import type { Relation } from "./catalogue.ts";
 import { codeOf, type Database, identifier, reasonOf, rowsOf, withSavepoint } from "./database.ts";
 
 /** How many rows of one table are compared at most. */
@@ -45,7 +45,7 @@ export const readTable = (database: Database, relation: Relation, among?: readon
     const only = places && places.length > 0 ? " WHERE ctid OPERATOR(pg_catalog.=) ANY ($1::pg_catalog.tid[])" : "";
     const rows = await rowsOf<{ id: string }>(
       database,
-      `SELECT ${key} AS id FROM ${qualified(relation)}${only} LIMIT ${ROWS_MAX}`,
+      `SELECT ${key} AS id FROM ${relation.object}${only} LIMIT ${ROWS_MAX}`,
       only === "" ? [] : [places],
     );
     return rows.length === 0 ? { kind: "none" } : { kind: "rows", ids: rows.map(({ id }) => id) };
@@ -62,17 +62,21 @@ async function refusable(database: Database, read: () => Promise<Seen>): Promise
 }
 
 async function findAny(database: Database, relation: Relation): Promise<Seen> {
-  const rows = await rowsOf(database, `SELECT 1 FROM ${qualified(relation)} LIMIT 1`);
+  const rows = await rowsOf(database, `SELECT 1 FROM ${relation.object} LIMIT 1`);
   return { kind: rows.length > 0 ? "some" : "none" };
 }
 
 /** Whether somebody sees any row. */
 export const seesRows = ({ kind }: Seen): boolean => kind === "rows" || kind === "some";
 
+/** The login's own path, on which functions of policies may depend. */
+export const OWN_PATH = "SET LOCAL search_path TO DEFAULT";
+
 /** Runs `work` as a role, if the login may become it. Resolves to `undefined` if it may not. */
 export const asRole = <T>(database: Database, role: string, work: () => Promise<T>): Promise<T | undefined> =>
   withSavepoint(database, async () => {
     try {
+      await database.query(OWN_PATH);
       await database.query(`SET LOCAL ROLE ${identifier(role)}`);
     } catch {
       return undefined;

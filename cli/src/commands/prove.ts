@@ -3,16 +3,22 @@ import { readFileSync } from "node:fs";
 import { styleText } from "node:util";
 import { Command } from "commander";
 import { CommandError, UsageError } from "../../../common/command-error.ts";
-import type { Setup } from "../../../prove/src/customers.ts";
 import { withDatabase } from "../../../prove/src/database.ts";
 import { type Proof, prove } from "../../../prove/src/prove.ts";
-import { statementsOf } from "../../../prove/src/sql/customer-sql.ts";
+import { readSetup, type Setup } from "../../../prove/src/setup.ts";
 import { helpOf } from "../help.ts";
 import { print } from "../support/output.ts";
 import { escapeInvisible, jsonLineOf } from "../support/printable.ts";
 import { tableOf } from "../support/table.ts";
 
-type Options = { as?: string[]; asFile?: string[]; allow?: string[]; accept?: string[]; json?: boolean };
+type Options = {
+  as?: string[];
+  asFile?: string[];
+  allow?: string[];
+  accept?: string[];
+  anyEnvironment?: boolean;
+  json?: boolean;
+};
 
 const EXIT_CODES = { proven: 0, mistakes: 1, not_judged: 4 } as const;
 
@@ -25,8 +31,13 @@ export const proveCommand = (): Command =>
     )
     .option("--as <sql>", "the SQL with which your backend becomes a customer; give it twice", collected)
     .option("--as-file <file>", "read that SQL from a file; give it twice", collected)
-    .option("--allow <name>", "allow a table, view or function that you have checked, for all customers", collected)
-    .option("--accept <name>", "accept a policy that you have judged, by its name in the output", collected)
+    .option(
+      "--accept <name>",
+      "accept what you have judged, by its name in the output, such as a table that all customers share",
+      collected,
+    )
+    .option("--allow <name>", "the same as --accept", collected)
+    .option("--any-environment", "do not ask for policies that name an environment: the database's numbers are its own")
     .option("--json", "print JSON, for failures too")
     .addHelpText(
       "after",
@@ -36,7 +47,10 @@ export const proveCommand = (): Command =>
             `ug prove --as "SET LOCAL ROLE dashboard; SET LOCAL app.customer = '1'" --as "SET LOCAL ROLE dashboard; SET LOCAL app.customer = '2'"`,
             "two customers who have rows, each by the SQL of your backend",
           ],
-          ["ug prove --as-file one.sql --as-file two.sql --allow public.countries", "a table that all customers share"],
+          [
+            "ug prove --as-file one.sql --as-file two.sql --accept public.countries",
+            "a table that all customers share",
+          ],
           ["ug prove --as-file ann.sql --as-file ben.sql", "two people of one customer"],
         ],
         notes: `DATABASE_URL has the connection, with the user of your dashboards' backend: postgres://USER@HOST:5432/DATABASE. Set it in the environment; the
@@ -53,8 +67,9 @@ is proven, mistakes or not_judged, or there is an error with the code could_not_
         throw new CommandError(
           "Set DATABASE_URL in the environment, as postgres://USER:PASSWORD@HOST:5432/DATABASE, with the user of your dashboards' backend.",
         );
-      const { allow = [], accept = [] } = options;
-      const proof = await prove((use) => withDatabase(url, use), { setups, allow, accept });
+      const { allow = [], accept = [], anyEnvironment = false } = options;
+      const question = { setups, accept: [...accept, ...allow], anyEnvironment };
+      const proof = await prove((use) => withDatabase(url, use), question);
       await print(options.json ? jsonLineOf(bodyOf(proof)) : textOf(proof));
       process.exitCode = EXIT_CODES[proof.outcome];
     });
@@ -72,11 +87,7 @@ function setupsOf({ as = [], asFile = [] }: Options): [Setup, Setup] {
     );
   if (first.sql.trim() === second.sql.trim())
     throw new UsageError("Both customers have the same SQL. Give two customers.");
-  const setupOf = ({ option, sql }: typeof first, place: string): Setup => ({
-    option: `the ${place} ${option}`,
-    statements: statementsOf(sql, `the ${place} ${option}`),
-  });
-  return [setupOf(first, "first"), setupOf(second, "second")];
+  return [readSetup(first.sql, `the first ${first.option}`), readSetup(second.sql, `the second ${second.option}`)];
 }
 
 function contentOf(file: string): string {
@@ -106,14 +117,16 @@ const counted = (count: number, [one, several]: readonly [string, string]) =>
   count === 1 ? one : `${count} ${several}`;
 
 /** The first line. */
-function verdictOf({ outcome, mistakes, notJudged, arePeople }: Proof): string {
+function verdictOf({ outcome, mistakes, notJudged, arePeople, anyEnvironment }: Proof): string {
   switch (outcome) {
     case "proven":
       return style(
         "green",
-        arePeople
-          ? "Proven: neither person sees a row of the other, and without a person nobody sees any."
-          : "Proven: neither customer sees a row of the other, and without a customer nobody sees any.",
+        `${
+          arePeople
+            ? "Proven: neither person sees a row of the other, and without a person nobody sees any."
+            : "Proven: neither customer sees a row of the other, and without a customer nobody sees any."
+        }${anyEnvironment ? " Nothing is proven of other environments (--any-environment)." : ""}`,
       );
     case "mistakes":
       return style("red", `${counted(mistakes.length, ["1 mistake", "mistakes"])}.`);
