@@ -15,7 +15,7 @@ import {
   Terms,
   targetOf,
 } from "./terms.ts";
-import { Node, readTree, TYPES, UnknownTree, usesOf } from "./tree.ts";
+import { type Node, nodeOf, readTree, TYPES, UnknownTree, usesOf } from "./tree.ts";
 
 /** What ties a row to a caller. Bounds with one id tie each row to the same callers. */
 export type Bound = {
@@ -96,10 +96,8 @@ export class Forms {
 
   /** What one policy requires. */
   policyReading(relation: Relation, tree: string | null, role: number, depth = 0): Reading {
-    const root = tree === null ? undefined : readTree(tree);
-    return root instanceof Node
-      ? this.#read(root, { frames: [{ id: "row", relation }], args: [], role, depth })
-      : NOTHING;
+    const root = nodeOf(tree);
+    return root ? this.#read(root, { frames: [{ id: "row", relation }], args: [], role, depth }) : NOTHING;
   }
 
   /** Why a stored expression is not known: a node of another kind, or a call of a function that is not as safe as the others. */

@@ -1,7 +1,7 @@
 /** The terms of exact policies: what identifies the caller, and which columns of a row are compared. */
 import { type Catalogue, FIRST_OWN_OID, type Relation, type Routine } from "./catalogue.ts";
 import { lowerCase } from "./setup.ts";
-import { Node, readTree, TYPES, textOf, textsOf, type Value } from "./tree.ts";
+import { Node, nodeOf, TYPES, textOf, textsOf } from "./tree.ts";
 
 /** A setting, or a part of its JSON. */
 export type Source = { setting: string; path: readonly string[] };
@@ -27,6 +27,8 @@ export type Scope = {
 export type Operand = { place: string } | { caller: Caller };
 
 export const DEPTH_MAX = 8;
+/** How many calls are read in all: functions that use their arguments several times multiply them. */
+const CALLS_MAX = 1_000_000;
 
 /** Equality of two values of PostgreSQL's types: only equal values are equal (`pg_proc.dat`). */
 const EQUAL = new Set([63, 65, 67, 158, 159, 467, 474, 852, 1718, 1850, 1856, 2956, 3508]);
@@ -126,6 +128,7 @@ export class Terms {
   readonly #routines: Map<number, Routine>;
   readonly #bodies = new Map<number, Node | undefined>();
   #queries = 0;
+  #calls = 0;
 
   constructor(catalogue: Catalogue) {
     this.#catalogue = catalogue;
@@ -287,7 +290,8 @@ export class Terms {
   inBody<Found>(node: Node, scope: Scope, read: (body: Node, scope: Scope) => Found | undefined): Found | undefined {
     const routine = node.tag === "FUNCEXPR" ? this.#routines.get(node.number("funcid")) : undefined;
     const body = routine && this.#bodyOf(routine);
-    if (!body || scope.depth > DEPTH_MAX) return undefined;
+    this.#calls += 1;
+    if (!body || scope.depth > DEPTH_MAX || this.#calls > CALLS_MAX) return undefined;
     const args = node.nodes("args").map((each) => ({ node: each, scope }));
     return read(body, { frames: [], args, role: scope.role, depth: scope.depth + 1 });
   }
@@ -295,10 +299,10 @@ export class Terms {
   /** The one query of a function that PostgreSQL has stored as a tree, runs as its caller, and whose value needs no further cast. */
   #bodyOf(routine: Routine): Node | undefined {
     if (!this.#bodies.has(routine.oid)) {
-      let tree: Value | undefined = routine.tree === null ? undefined : readTree(routine.tree);
-      while (Array.isArray(tree) && tree.length === 1) [tree] = tree;
+      // A list of lists, for BEGIN ATOMIC, or the query, for RETURN.
+      const tree = nodeOf(routine.tree?.replace(/^\(\(([\s\S]*)\)\)$/, "$1") ?? null);
       const isExact = routine.kind === "f" && routine.isPlain && !routine.definer && setsOnlyPath(routine);
-      const query = isExact && tree instanceof Node && tree.tag === "QUERY" && isPlainQuery(tree) ? tree : undefined;
+      const query = isExact && tree?.tag === "QUERY" && isPlainQuery(tree) ? tree : undefined;
       const target = query && targetOf(query);
       this.#bodies.set(routine.oid, target && isSame(typeOf(target), routine.returns) ? query : undefined);
     }

@@ -110,6 +110,17 @@ export function readTree(text: string): Value {
   return root;
 }
 
+/** The node that a stored expression is; undefined if it is not understood. */
+export function nodeOf(text: string | null): Node | undefined {
+  try {
+    const root = text === null ? undefined : readTree(text);
+    return root instanceof Node ? root : undefined;
+  } catch (error) {
+    if (error instanceof UnknownTree) return undefined;
+    throw error;
+  }
+}
+
 /** The fields that name a function. */
 const FUNCTIONS = ["funcid", "opfuncid", "aggfnoid", "winfnoid", "hashfuncid", "negfuncid", "elemfuncid", "resfuncid"];
 
