@@ -120,8 +120,8 @@ export class Forms {
 
   /** Whether a function in reach shows no more than a query with the same words would. @throws UnknownTree */
   isSafe(routine: Routine): boolean {
-    const { tree, leakproof, isPlain, definer, isPart } = routine;
-    if (definer || leakproof || isPart || !isPlain || !setsOnlyPath(routine)) return false;
+    const { tree, leakproof, definer, isPart } = routine;
+    if (definer || leakproof || isPart || !setsOnlyPath(routine)) return false;
     const isKnown = this.#terms.supabaseCaller(routine) !== undefined;
     return isKnown || this.problemIn(tree, { mayBeRandom: true }) === undefined;
   }

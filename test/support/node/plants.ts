@@ -28,7 +28,7 @@ const PERSON = "current_setting('app.person', true)";
 const using = (condition: string) => `ALTER POLICY own ON orders USING (${condition})`;
 /** A table with a policy. */
 const table = (name: string, columns: string, [rows, condition]: readonly [string, string]) => `
-  CREATE TABLE ${name} (${columns}); INSERT INTO ${name} VALUES ${rows}; ALTER TABLE ${name} OWNER TO owner; GRANT SELECT ON ${name} TO dashboard;
+  CREATE TABLE ${name} (${columns}); ${rows && `INSERT INTO ${name} VALUES ${rows};`} ALTER TABLE ${name} OWNER TO owner; GRANT SELECT ON ${name} TO dashboard;
   ALTER TABLE ${name} ENABLE ROW LEVEL SECURITY; CREATE POLICY own ON ${name} FOR SELECT TO dashboard USING (${condition});`;
 const notes = (condition: string, type = "text", name = "notes") =>
   table(name, `id int PRIMARY KEY, customer ${type}, note text`, [
@@ -444,12 +444,11 @@ const SESSIONS: Plant[] = [
 const CLAIMS = "nullif(current_setting('app.claims', true), '')::jsonb";
 const definer = (name: string, returns: string, body: string) =>
   `CREATE FUNCTION ${name} RETURNS ${returns} STABLE ${DEFINER} SET search_path = pg_catalog, pg_temp BEGIN ATOMIC ${body}; END;`;
-const note = (condition: string) =>
-  table("notes", "id int PRIMARY KEY, customer text", ["(1, '1'), (2, '2')", condition]);
+const note = (condition: string) => table("notes", "id int PRIMARY KEY, customer text", ["", condition]);
 const WHOEVER = "CREATE DOMAIN whoever AS text CHECK (set_config('app.customer', VALUE, true) IS NOT NULL);";
 const REPORT =
   "CREATE FUNCTION report(x text DEFAULT set_config('app.customer', '2', true)) RETURNS text STABLE LANGUAGE sql RETURN x;";
-/** What an attack on the first closed world found: each was "Proven". */
+/** What an attack on the first closed world found: each was "Proven". Without rows, no comparison of rows finds them. */
 const ATTACKS: readonly Plant[] = [
   ...plants({
     "a definer with a guard on its argument → public.notes_of(bigint)": definer(
@@ -464,15 +463,22 @@ const ATTACKS: readonly Plant[] = [
     ),
     "a parent whose row-level security is off → public.items.own": `CREATE SCHEMA hidden; CREATE TABLE hidden.shops (id int PRIMARY KEY, customer bigint); INSERT INTO hidden.shops VALUES (1, 1), (2, 2); GRANT SELECT ON hidden.shops TO dashboard;
       CREATE POLICY own ON hidden.shops FOR SELECT TO dashboard USING (customer = customer());
-      ${table("items", "id int PRIMARY KEY, customer bigint, shop int REFERENCES hidden.shops", ["(1, 1, 1), (2, 2, 2)", "EXISTS (SELECT FROM hidden.shops s WHERE s.id = items.shop)"])}`,
-    "two roles with two columns → public.visits": `CREATE ROLE support; GRANT support TO backend; ${table("visits", "id int PRIMARY KEY, customer bigint, partner bigint", ["(1, 1, 1), (2, 2, 2)", "customer = customer()"])}
+      ${table("items", "id int PRIMARY KEY, customer bigint, shop int REFERENCES hidden.shops", ["", "EXISTS (SELECT FROM hidden.shops s WHERE s.id = items.shop)"])}`,
+    "two roles with two columns → public.visits": `CREATE ROLE support; GRANT support TO backend; ${table("visits", "id int PRIMARY KEY, customer bigint, partner bigint", ["", "customer = customer()"])}
       GRANT SELECT ON visits TO support; CREATE POLICY partner ON visits FOR SELECT TO support USING (partner = customer());`,
+    "a parent whose child repeats its keys → public.items.own": `CREATE TABLE shops (id int PRIMARY KEY, customer bigint); CREATE TABLE more_shops () INHERITS (shops); ALTER TABLE shops ENABLE ROW LEVEL SECURITY;
+      CREATE POLICY own ON shops FOR SELECT TO dashboard USING (customer = customer()); GRANT SELECT ON shops TO dashboard;
+      ${table("items", "id int PRIMARY KEY, customer bigint, shop int REFERENCES shops", ["", "EXISTS (SELECT FROM shops s WHERE s.id = items.shop)"])}`,
+    "a function that sees rows before the policies → public.peek(text)":
+      "CREATE FUNCTION peek(text) RETURNS boolean LANGUAGE sql LEAKPROOF RETURN length($1) > 3",
+    "the order of an operator class →! public.cmp(integer,integer)":
+      "CREATE FUNCTION cmp(int, int) RETURNS int IMMUTABLE LANGUAGE sql RETURN $1 - $2; REVOKE EXECUTE ON FUNCTION cmp FROM PUBLIC; CREATE OPERATOR CLASS own FOR TYPE int USING btree AS OPERATOR 1 <, OPERATOR 2 <=, OPERATOR 3 =, OPERATOR 4 >=, OPERATOR 5 >, FUNCTION 1 cmp(int, int)",
     "a default argument that sets the customer → public.report(text)": REPORT,
     "a default argument of an extension's function → extension citext": `CREATE EXTENSION citext; ${REPORT} ALTER EXTENSION citext ADD FUNCTION report(text)`,
     "a domain whose condition sets the customer → public.whoever": `${WHOEVER} CREATE FUNCTION be(text) RETURNS text LANGUAGE sql RETURN $1::whoever;`,
-    "a function whose result is cut → public.notes.own": `CREATE FUNCTION me() RETURNS int STABLE LANGUAGE sql RETURN (${SETTING} || '.5')::numeric; ${table("notes", "id int PRIMARY KEY, customer int", ["(1, 1), (2, 2)", "customer = me()"])}`,
+    "a function whose result is cut → public.notes.own": `CREATE FUNCTION me() RETURNS int STABLE LANGUAGE sql RETURN nullif(${SETTING}, '')::numeric; ${table("notes", "id int PRIMARY KEY, customer int", ["", "customer = me()"])}`,
     "a cast of one's own that a function's result takes →! public.notes.own": `CREATE TYPE place AS ENUM ('1', '2'); CREATE FUNCTION lie(text) RETURNS place IMMUTABLE LANGUAGE sql RETURN '2'::place; CREATE CAST (text AS place) WITH FUNCTION lie(text) AS ASSIGNMENT;
-      CREATE FUNCTION me() RETURNS place STABLE LANGUAGE sql RETURN ${SETTING}; ${table("notes", "id int PRIMARY KEY, customer place", ["(1, '1'), (2, '2')", "customer = me()"])}`,
+      CREATE FUNCTION me() RETURNS place STABLE LANGUAGE sql RETURN ${SETTING}; ${table("notes", "id int PRIMARY KEY, customer place", ["", "customer = me()"])}`,
     "an alias with a no-break space that hides a call → public.stats":
       "CREATE VIEW stats WITH (security_invoker = true) AS SELECT o.customer FROM (SELECT set_config('app.customer', '2', true) AS \"x\u00a0:expr\u00a0<>\" OFFSET 0) s, orders o; GRANT SELECT ON stats TO dashboard",
     "a setting whose name has the sign of kelvin → public.notes.own": note(
