@@ -1,10 +1,10 @@
 /** `npm run clients -- [CLIENT ...]`: the matrix of clients, against any service. Only the clients named run. */
 
 import { Command } from "commander";
-import { readBody, sendOrFail } from "../cli/src/support/http.ts";
 import { apiKeyFrom, apiKeyRefused, notTheService, serviceUrl } from "../cli/src/support/service.ts";
 import { lineOf, widthsOf } from "../cli/src/support/table.ts";
 import { CommandError } from "../common/command-error.ts";
+import { readBody, send } from "./call.ts";
 import { CLIENTS, type Client, checkExample, checkLostBody, type Outcome, type Target } from "./clients/matrix.ts";
 import { runTool, URL_OPTION } from "./command.ts";
 
@@ -18,7 +18,7 @@ type Entry = { client: Client; version: string | undefined };
 /** Checks that the service responds there, and takes the key. */
 async function checkTarget(url: URL, key: string): Promise<Target> {
   const call = { method: "GET", credential: key };
-  const { status, text } = await sendOrFail(new URL("/api/user_groups?limit=1", url), call);
+  const { status, text } = await send(new URL("/api/user_groups?limit=1", url), call);
   const body = readBody(key, text);
   if (!body) throw notTheService(url, status);
   if (status === 401) throw apiKeyRefused(url, body.error?.code ?? "");

@@ -7,7 +7,7 @@ import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeF
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Command } from "commander";
-import { pagesOf } from "../cli/src/backup/service-pages.ts";
+import { adminOf, pagesOf } from "../cli/src/backup/service-pages.ts";
 import { bundleOf, METAFILE } from "../cli/src/serve/bundle.ts";
 import { startService } from "../cli/src/serve/service.ts";
 import { CommandError } from "../common/command-error.ts";
@@ -39,7 +39,7 @@ async function record(): Promise<void> {
     "registry.ndjson": undefined,
     "acme-Testing.ndjson": { workspace: "acme", environment: "Testing" },
   };
-  const admin = { url: new URL(service.url), credential: OPERATOR_TOKEN };
+  const admin = adminOf(new URL(service.url), OPERATOR_TOKEN);
   mkdirSync(join(folder, "backup"), { recursive: true });
   for (const [name, place] of Object.entries(backups))
     writeFileSync(join(folder, "backup", name), (await Array.fromAsync(pagesOf(admin, place))).join(""));

@@ -4,18 +4,10 @@
  */
 
 import { Command } from "commander";
-import { request } from "undici";
-import { type HttpCall, type Refusal, readBody, sendOrFail } from "../cli/src/support/http.ts";
 import { escapeInvisible } from "../cli/src/support/printable.ts";
-import {
-  apiKeyFrom,
-  apiKeyRefused,
-  notTheService,
-  RESPONSE_MS_MAX,
-  serviceUrl,
-  unreachable,
-} from "../cli/src/support/service.ts";
+import { apiKeyFrom, apiKeyRefused, notTheService, serviceUrl } from "../cli/src/support/service.ts";
 import { CommandError } from "../common/command-error.ts";
+import { type HttpCall, type Refusal, readBody, send } from "./call.ts";
 import { runTool, URL_OPTION } from "./command.ts";
 
 type GroupFields = { new_user_group?: boolean; user_group?: { token: string; name: string; provided_id: string } };
@@ -31,18 +23,6 @@ const hasName =
   (name: string): IsExpected =>
   ({ status, body }) =>
     status === 200 && body.user_group?.name === name;
-
-/** Sends a GET with a body, which `fetch` refuses to do. */
-async function sendGetWithBody(url: URL, { credential, body }: HttpCall): Promise<{ status: number; text: string }> {
-  const headers = { Authorization: `Token ${credential}`, "Content-Type": "application/json" };
-  const signal = AbortSignal.timeout(RESPONSE_MS_MAX);
-  try {
-    const response = await request(url, { method: "GET", headers, body: JSON.stringify(body), signal });
-    return { status: response.statusCode, text: await response.body.text() };
-  } catch {
-    throw unreachable(url);
-  }
-}
 
 /** One run: the calls on its group, and the outcomes of its steps. */
 class SmokeTest {
@@ -173,8 +153,7 @@ class SmokeTest {
   }
 
   async #call(path: string, call: HttpCall): Promise<ServiceResponse> {
-    const sent = call.method === "GET" && call.body ? sendGetWithBody : sendOrFail;
-    const { status, text } = await sent(new URL(path, this.#service), call);
+    const { status, text } = await send(new URL(path, this.#service), call);
     return { status, body: readBody<ResponseFields>(call.credential, text) ?? {} };
   }
 }

@@ -2,7 +2,6 @@
 import { existsSync, readFileSync } from "node:fs";
 import { parseEnv } from "node:util";
 import {
-  type ConnectionOptions,
   type Environment,
   type EnvironmentClient,
   OperatorClient,
@@ -18,15 +17,8 @@ import { DEFAULT_SECRETS_FILE } from "./serve/options.ts";
 import { textInOptionFile } from "./support/option-file.ts";
 import { systemErrorCode } from "./support/output.ts";
 import { escapeInvisible } from "./support/printable.ts";
-import {
-  apiKeyRefused,
-  isRedirect,
-  notTheService,
-  RESPONSE_MS_MAX,
-  redirected,
-  unreachable,
-  whyRefused,
-} from "./support/service.ts";
+import { apiKeyRefused, whyRefused } from "./support/service.ts";
+import { connectionTo, unansweredError } from "./support/transport.ts";
 
 /** A credential, and where it was found. */
 export type Credential = {
@@ -55,9 +47,6 @@ export type ServiceAccess<Client> = {
   explained: (error: unknown) => unknown;
 };
 
-/** For commands that make many calls, which one short interruption must not end. */
-const PATIENT = { retries: 5, timeoutMs: RESPONSE_MS_MAX };
-
 /** Access for commands that only operators may run. */
 export function accessToDeployment({ options }: Pick<Connection, "options">): ServiceAccess<OperatorClient> {
   const { target } = options;
@@ -65,7 +54,7 @@ export function accessToDeployment({ options }: Pick<Connection, "options">): Se
   const credential = givenCredential(options) ?? operatorCredential(url);
   if (credential.kind !== "operator")
     throw new CommandError(`${upper(credential.source)} is an API key. This command takes the key of an operator.`);
-  return accessOf(new OperatorClient(connectionTo(url, { operatorKey: credential.text })), target, credential);
+  return accessOf(new OperatorClient({ ...connectionTo(url), operatorKey: credential.text }), target, credential);
 }
 
 /**
@@ -76,7 +65,7 @@ export function accessToEnvironment({ options, isNamed, environment }: Connectio
   const { target } = options;
   const { url } = target;
   const credential = givenCredential(options) ?? environmentCredential(url, options, isNamed);
-  const connection = connectionTo(url, PATIENT);
+  const connection = connectionTo(url);
   if (credential.kind === "api_key")
     return accessOf(new UserGroupClient({ ...connection, apiKey: credential.text }), target, credential);
   const operator = new OperatorClient({ ...connection, operatorKey: credential.text });
@@ -88,12 +77,6 @@ export function withApiKey(client: EnvironmentClient): UserGroupClient {
   if (client instanceof UserGroupClient) return client;
   throw new CommandError("This command takes an API key, which begins with ugk_.");
 }
-
-const connectionTo = <More>(url: URL, more: More): Omit<ConnectionOptions, "url"> & { url: URL } & More => ({
-  timeoutMs: RESPONSE_MS_MAX,
-  ...more,
-  url,
-});
 
 const accessOf = <Client>(client: Client, target: Target, credential: Credential): ServiceAccess<Client> => ({
   client,
@@ -180,18 +163,21 @@ function readHeaderText(text: string, source: string): string {
 }
 
 /** The error to show for an error of a call. Others are returned as they are. */
-export function explainedError(error: unknown, url: URL, credential: Credential): unknown {
-  if (!(error instanceof UserGroupServiceError)) return error;
-  const { code, status, message, requestId } = error;
-  if (code === "network_error" || code === "timeout") return unreachable(url);
-  if (code === "unexpected_answer")
-    return status !== undefined && isRedirect(status) ? redirected(url) : notTheService(url, status);
-  if (status === 401) return refusalOf(url, credential, { code, requestId });
-  return new CommandError(escapeInvisible(message), { code, requestId });
+export function explainedError(
+  error: unknown,
+  url: URL,
+  credential: Credential,
+  textOf = ({ message }: UserGroupServiceError) => escapeInvisible(message),
+): unknown {
+  const unanswered = unansweredError(error, url);
+  if (unanswered || !(error instanceof UserGroupServiceError)) return unanswered ?? error;
+  const { code, requestId } = error;
+  if (error.status === 401) return refusalOf(url, credential, { code, requestId });
+  return new CommandError(textOf(error), { code, requestId });
 }
 
 /** For a 401: names the refused credential, and what the command takes. */
-export function refusalOf(
+function refusalOf(
   url: URL,
   { kind, source, fix = "" }: Credential,
   details: { code: string; requestId: string | undefined },

@@ -1,7 +1,8 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { setImmediate as immediate } from "node:timers/promises";
 import type { Command } from "commander";
-import { inject, it } from "vitest";
+import { inject, it, onTestFinished, vi } from "vitest";
 import { ugCommand } from "../../cli/src/grammar.ts";
 import { UserGroupClient } from "../../client/src/index.ts";
 import { outcomeOf, runCommand, startCommand } from "../support/node/commands.ts";
@@ -180,6 +181,24 @@ it.for([
   const { status, stdout } = await ug([...line, "--url", NOT_THERE, "--json"], credential);
   expect([status, JSON.parse(stdout).error.code]).toEqual([3, "unreachable"]);
 });
+
+it.for([["whoami"], ["groups", "list"], ["groups", "export"], ["backup", "-", "--registry"]])(
+  "waits 10 s for a service that accepts calls and never answers: %j",
+  async (line, { expect }) => {
+    const { url: silent, received } = await standIn(() => "silence");
+    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+    onTestFinished(() => void vi.useRealTimers());
+    const credential = line[0] === "backup" ? { OPERATOR_KEY: "ugo_x" } : { API_KEY: key };
+    const ended = vi.fn();
+    const outcome = ug([...line, "--url", silent], credential).finally(ended);
+    while (received.length === 0) await immediate();
+    vi.advanceTimersByTime(9_999);
+    await immediate();
+    expect(ended).not.toHaveBeenCalled();
+    vi.advanceTimersByTime(1);
+    expect([(await outcome).status, received.length]).toEqual([3, 1]);
+  },
+);
 
 it("exits with 3 for an answer that is not the service's, and with 1 for a refusal", async ({ expect }) => {
   const other = await standIn(() => ({ status: 200, body: "<html>" }));

@@ -6,7 +6,7 @@ import { execFile, spawnSync } from "node:child_process";
 import { randomUUID } from "node:crypto";
 import { existsSync, readFileSync } from "node:fs";
 import { isDeepStrictEqual } from "node:util";
-import { send } from "../../cli/src/support/http.ts";
+import { send } from "../call.ts";
 
 const RUN_MS_MAX = 60_000;
 const JAVA_MAJOR_MIN = 17;

@@ -10,7 +10,7 @@ import { systemErrorCode } from "../support/output.ts";
 import { quoted } from "../support/printable.ts";
 import { Contents } from "./contents.ts";
 import { BrokenFile, placeOf, readFile } from "./files.ts";
-import { type Admin, lastLineOf, type Place, pagesOf, parsed, sendPage } from "./service-pages.ts";
+import { type Admin, adminOf, lastLineOf, type Place, pagesOf, parsed, sendPage } from "./service-pages.ts";
 
 /** The result for a backup: proven; broken, with the reason; or unknown, because it could not be tried. */
 export type Verdict = { state: "proven" | "broken" | "unknown"; reason?: string; counts: Record<string, number> };
@@ -30,7 +30,7 @@ export async function verify(file: string, { identityFile, envFile }: Files): Pr
     const { url, operatorToken, stop } = await startOwnService(folder, signingKeys);
     try {
       const pages = signedBy(signingKeys, readFile(file, identityFile));
-      const admin = { url, credential: operatorToken };
+      const admin = adminOf(url, operatorToken);
       return await restoreAndCompare(pages, admin, { folder, unsigned: signingKeys === undefined });
     } finally {
       await stop();

@@ -3,7 +3,7 @@ import { type Command, Option } from "commander";
 import { CommandError, UsageError } from "../../../common/command-error.ts";
 import { encrypterFor, STANDARD_OUTPUT, writeFile } from "../backup/files.ts";
 import { beginFolder, fileOf, prune } from "../backup/folder.ts";
-import { type Admin, environmentsOf, nameOf, type Place, pagesOf, parsed } from "../backup/service-pages.ts";
+import { type Admin, adminOf, environmentsOf, nameOf, type Place, pagesOf, parsed } from "../backup/service-pages.ts";
 import {
   connectionOf,
   type EnvironmentOptions,
@@ -67,7 +67,7 @@ export const backupCommand = (): Command =>
       const options = this.opts<TakeOptions>();
       const [file] = this.processedArgs as [string | undefined];
       const { url, credential } = accessToDeployment(connectionOf(this));
-      const admin = { url, credential: credential.text };
+      const admin = adminOf(url, credential.text);
       const output = await take(admin, file, options);
       // Standard output is the backup.
       if (file === STANDARD_OUTPUT) console.error(output.text);

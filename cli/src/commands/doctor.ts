@@ -3,6 +3,8 @@
 import { styleText } from "node:util";
 import type { Command } from "commander";
 import * as z from "zod";
+import { UserGroupClient } from "../../../client/src/index.ts";
+import { parse } from "../../../client/src/transport/connection.ts";
 import { CommandError } from "../../../common/command-error.ts";
 import { isLoopback } from "../../../common/origin.ts";
 import project from "../../../package.json" with { type: "json" };
@@ -13,10 +15,10 @@ import { checkProviderKeys } from "../doctor/provider-keys.ts";
 import { TRY } from "../release.ts";
 import { DEFAULT_SECRETS_FILE } from "../serve/options.ts";
 import { anyCredential, type Credential, explainedError } from "../service-access.ts";
-import { readBody, sendOrFail } from "../support/http.ts";
 import { print } from "../support/output.ts";
 import { jsonLineOf } from "../support/printable.ts";
-import { LOCAL_URL, RESPONSE_MS_MAX } from "../support/service.ts";
+import { LOCAL_URL } from "../support/service.ts";
+import { connectionTo, FIRST_ANSWER_MS_MAX } from "../support/transport.ts";
 import { callerOf } from "./whoami.ts";
 
 type Options = ServiceOptions & { envFile?: string };
@@ -79,7 +81,7 @@ async function examine(url: URL, options: Options): Promise<Finding[]> {
 
 /** Reads a page that needs no credential. */
 async function read(path: string, url: URL) {
-  const signal = AbortSignal.timeout(RESPONSE_MS_MAX);
+  const signal = AbortSignal.timeout(FIRST_ANSWER_MS_MAX);
   const response = await fetch(new URL(path, url), { redirect: "manual", signal });
   return { status: response.status, date: response.headers.get("Date"), text: await response.text() };
 }
@@ -100,7 +102,7 @@ async function checkService(url: URL): Promise<{ findings: Finding[]; isUp: bool
       isUp: false,
     };
   }
-  const body = readBody<{ version?: string }>("", page.text);
+  const { data: body } = Health.safeParse(parse(page.text));
   if (!body)
     return {
       findings: [
@@ -128,6 +130,12 @@ async function checkService(url: URL): Promise<{ findings: Finding[]; isUp: bool
   ];
   return { findings, isUp: true };
 }
+
+const Health = z.object({
+  success: z.number(),
+  version: z.optional(z.string()),
+  error: z.optional(z.object({ code: z.string() })),
+});
 
 /** Viewer sessions expire within minutes, so a wrong clock makes them invalid. */
 function checkClock(date: string | null, now: number): Finding {
@@ -220,12 +228,13 @@ async function checkCredential(url: URL, options: Options): Promise<Finding[]> {
 }
 
 /** Asks for a session of a group that does not exist: the service checks PUBLIC_URL before it looks for the group. */
-async function checkPublicUrl(url: URL, { kind, text }: Credential): Promise<Finding> {
+async function checkPublicUrl(url: URL, credential: Credential): Promise<Finding> {
   const check = "PUBLIC_URL";
-  if (kind !== "api_key") return skipped(check, "only an API key mints sessions: set API_KEY to check it");
-  const body = { user_group_id: `ug doctor ${crypto.randomUUID()}` };
-  const response = await sendOrFail(new URL("/api/viewer_sessions", url), { method: "POST", credential: text, body });
-  const { code } = readBody(text, response.text)?.error ?? {};
+  if (credential.kind !== "api_key") return skipped(check, "only an API key mints sessions: set API_KEY to check it");
+  const client = new UserGroupClient({ ...connectionTo(url), apiKey: credential.text });
+  const call = client.mintSession({ userGroupId: `ug doctor ${crypto.randomUUID()}` });
+  const failure = await call.catch((error: unknown) => explainedError(error, url, credential));
+  const code = failure instanceof CommandError ? failure.code : "unknown";
   if (code === "user_group_not_found") return ok(check, "sessions can be minted here");
   if (code === "insufficient_access") return skipped(check, "this API key does not mint sessions");
   return code === "service_not_configured"
@@ -233,5 +242,5 @@ async function checkPublicUrl(url: URL, { kind, text }: Credential): Promise<Fin
         check,
         `Set PUBLIC_URL to the origin by which users reach the service, such as ${isLoopback(url) ? "https://groups.example.com" : url.origin}.`,
       )
-    : failed(check, `A session cannot be minted: ${code ?? `status ${response.status}`}.`);
+    : failed(check, `A session cannot be minted: ${code}.`);
 }

@@ -3,7 +3,7 @@ import type { Command } from "commander";
 import { CommandError } from "../../../common/command-error.ts";
 import { backupAt } from "../backup/backup-at.ts";
 import { placeOf, readFile } from "../backup/files.ts";
-import { type Admin, nameOf, type Place, type RestoreOptions, sendPage } from "../backup/service-pages.ts";
+import { type Admin, adminOf, nameOf, type Place, type RestoreOptions, sendPage } from "../backup/service-pages.ts";
 import { announce, connectionOf, printOutput, type ServiceOptions, serviceCommand } from "../command.ts";
 import { Progress } from "../groups/progress.ts";
 import { accessToDeployment, type Credential } from "../service-access.ts";
@@ -36,7 +36,7 @@ export const restoreCommand = (): Command =>
       const options = this.opts<Options>();
       const [path] = this.processedArgs as [string];
       const { url, credential } = accessToDeployment(connectionOf(this));
-      const admin = { url, credential: credential.text };
+      const admin = adminOf(url, credential.text);
       announce(options, `restore ${path}`);
       const restored: string[] = [];
       const unchanged: string[] = [];

@@ -4,13 +4,13 @@ import { OperatorClient, UserGroupClient } from "../../../client/src/index.ts";
 import { CommandError } from "../../../common/command-error.ts";
 import { printOutput, type ServiceOptions, serviceCommand } from "../command.ts";
 import { anyCredential, type Credential, explainedError } from "../service-access.ts";
-import { RESPONSE_MS_MAX } from "../support/service.ts";
 import { tableOf } from "../support/table.ts";
+import { connectionTo } from "../support/transport.ts";
 import { toWire } from "../wire.ts";
 
 /** Who calls with a credential, with the names of the wire. */
 export async function callerOf(url: URL, { kind, text }: Credential): Promise<Record<string, unknown>> {
-  const connection = { url, timeoutMs: RESPONSE_MS_MAX };
+  const connection = connectionTo(url);
   const client =
     kind === "api_key"
       ? new UserGroupClient({ ...connection, apiKey: text })

@@ -5,7 +5,7 @@ import { text } from "node:stream/consumers";
 import { getCACertificates } from "node:tls";
 import * as z from "zod";
 import { readSetting } from "../../../common/settings/settings.ts";
-import { RESPONSE_MS_MAX } from "../support/service.ts";
+import { FIRST_ANSWER_MS_MAX } from "../support/transport.ts";
 import { type Finding, failed, ok } from "./finding.ts";
 
 const CHECK = "sign-in";
@@ -39,7 +39,7 @@ const KEYS_GO_ON = "Until then, nobody signs in with the company; sign-in with k
 
 /** Fetches as workerd does for the service: by the certificates that the machine trusts, not by those of Node, and without a redirect. */
 async function fetched(url: string): Promise<{ status: number; body: string }> {
-  const signal = AbortSignal.timeout(RESPONSE_MS_MAX);
+  const signal = AbortSignal.timeout(FIRST_ANSWER_MS_MAX);
   const request = url.startsWith("https:")
     ? requestByTls(url, { signal, ca: getCACertificates("system") })
     : requestInClear(url, { signal });

@@ -4,9 +4,6 @@ import { isLoopback } from "../../../common/origin.ts";
 
 export const LOCAL_URL = "http://localhost:8787";
 
-/** Longer than the service takes to respond or to fail. */
-export const RESPONSE_MS_MAX = 30_000;
-
 /**
  * The service that the option `--url` names, or else the variable SERVICE_URL. It is safe to send a credential there.
  *

@@ -13,7 +13,5 @@ export const actorOf = (actor: ResponseBody): Actor => ({
 });
 
 /** The actor in a field that may be null. */
-export const actorOrNull = (body: ResponseBody, name: string): Actor | null => {
-  const actor = body.objectOrNull(name);
-  return actor && actorOf(actor);
-};
+export const actorOrNull = (body: ResponseBody, name: string): Actor | null =>
+  body.jsonOrNull(name) && actorOf(body.object(name));

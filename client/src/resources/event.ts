@@ -2,7 +2,7 @@ import { pause } from "../transport/abortable.ts";
 import type { CallOptions, Connection, Query } from "../transport/connection.ts";
 import type { PageInput } from "../transport/paged-list.ts";
 import type { ResponseBody } from "../transport/response-body.ts";
-import { milliseconds, OPTION_MS_MAX } from "../transport/retries.ts";
+import { isTransient, milliseconds, OPTION_MS_MAX } from "../transport/retries.ts";
 import { refuseUndefined } from "../transport/undefined-options.ts";
 import { UserGroupServiceError } from "../transport/user-group-service-error.ts";
 import { type Actor, actorOf } from "./actor.ts";
@@ -104,8 +104,6 @@ const POLL_MS = 5_000;
 const BACKOFF_MS = 100;
 /** The longest wait after failures, unless `pollMs` or the service's `Retry-After` is longer. */
 const BACKOFF_MS_MAX = 60_000;
-/** Too many calls, and a service or a proxy that is not available for now. */
-const TEMPORARY_STATUSES = [429, 502, 503, 504];
 
 /** Reads one feed of events, page by page or event by event. */
 export type FeedReader = ReturnType<typeof feedReader>;
@@ -165,7 +163,7 @@ export function feedReader(connection: Connection, feed: Query = {}) {
     /**
      * Yields the events, and waits for more after the newest, until its signal is aborted or the loop is left. Each event is
      * yielded once and in order, also if the service restarts: temporary failures (a lost connection, a timeout, a 429, 502,
-     * 503 or 504) are retried with a growing wait. Other failures end it, such as `cursor_expired`.
+     * 503, 504 or 52x) are retried with a growing wait. Other failures end it, such as `cursor_expired`.
      *
      * @example
      * await groups.ensure({ userGroupId: "followed" });
@@ -218,8 +216,7 @@ function* eventsOf({ events }: EventPage, options?: CallOptions): Generator<Chan
 
 /** Whether a later try may succeed: too many calls, no connection, or a service that is not available for now. */
 export const isTemporary = (error: unknown): error is UserGroupServiceError =>
-  error instanceof UserGroupServiceError &&
-  (error.code === "network_error" || error.code === "timeout" || TEMPORARY_STATUSES.includes(error.status ?? 0));
+  error instanceof UserGroupServiceError && isTransient(error);
 
 /** A wait that doubles with each failure, with a random part, and is never shorter than what the service asks for. */
 export function waitMsAfter(failures: number, pollMs: number, retryAfterMs = 0): number {

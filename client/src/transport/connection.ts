@@ -40,7 +40,8 @@ export type Call = {
   method: "GET" | "PUT" | "POST" | "DELETE";
   path: string;
   query?: Query;
-  body?: Record<string, unknown> | undefined;
+  /** Sent as JSON; a text as it is. */
+  body?: Record<string, unknown> | string | undefined;
   headers?: Record<string, string>;
   /** The media type of the body; JSON by default. */
   contentType?: string;
@@ -63,6 +64,8 @@ export type EncodedCall = {
 export type Protocol = {
   /** Encodes a call, without its credential. Throws a `TypeError` for what cannot be sent unchanged. */
   encode: (call: Call, retryable: boolean) => EncodedCall;
+  /** Reads the body of a successful response; JSON by default. */
+  parse?: (text: string) => JsonValue | undefined;
   /** The refusals that these calls may get. */
   codes: readonly (RefusalCode | SessionRefusalCode)[];
   /** What a refusal has besides its code and message: facts, and sentences for the message of the error. */
@@ -126,7 +129,7 @@ export function connectionOf(
   return {
     /**
      * Sends a call, and retries it with exponential backoff and full jitter: always after a 429 or `overloaded`, which mean that nothing was
-     * done; after a 503, a 502 or 504 of a proxy, a timeout or a broken connection only if it is `retryable`. Resolves to a successful response.
+     * done; after a 503, a 502, 504 or 52x of a proxy, a timeout or a broken connection only if it is `retryable`. Resolves to a successful response.
      */
     async send(call: Call, { signal }: CallOptions = {}): Promise<ServiceResponse> {
       const retryable = call.retryable ?? call.method === "GET";
@@ -185,7 +188,7 @@ export async function readResponse(
     );
 
   if (ok) {
-    const body = new ResponseBody(parse(text), unexpected);
+    const body = new ResponseBody((protocol.parse ?? parse)(text), unexpected);
     if (body.number("success") === 1) return { body, headers, unexpected };
   }
   const refusal = new ResponseBody(parse(text, redact), unexpected).object("error");

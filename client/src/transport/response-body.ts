@@ -51,7 +51,7 @@ export class ResponseBody {
   }
 
   oneOf<const Value extends string | boolean | null>(name: string, values: readonly Value[]): Value {
-    return this.#read(name, (value): value is Value => values.some((known) => known === value));
+    return this.#read(name, (value): value is Value => values.includes(value as Value));
   }
 
   /** It must be there: without it, the response would be about the environment without a tag. */
@@ -85,10 +85,6 @@ export class ResponseBody {
 
   object(name: string): ResponseBody {
     return new ResponseBody(this.json(name), this.#unexpected);
-  }
-
-  objectOrNull(name: string): ResponseBody | null {
-    return this.#fields[name] == null ? null : this.object(name);
   }
 
   objects(name: string): ResponseBody[] {

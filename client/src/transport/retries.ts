@@ -11,15 +11,17 @@ export type RetryOptions = {
   backoffMs?: number | undefined;
   /** The longest wait before any try, a minute by default. If `Retry-After` asks for a longer one, the call fails at once. */
   waitMsMax?: number | undefined;
+  /** @internal Waits, or throws in place of a retry: `ug` decides what it retries. Before this failure there were so many. */
+  wait?: ((ms: number, signal: AbortSignal | undefined, error: unknown, failures: number) => Promise<void>) | undefined;
 };
 
 /** A day. `setTimeout` fires at once for delays of more than 24 days. */
 export const OPTION_MS_MAX = 86_400_000;
 
 /** A status, a code or an error's name after which a later try may succeed. `fetch` reports a lost connection as a `TypeError`. */
-const TRANSIENT = /\b(429|50[234]|network_error|timeout|T(ype|imeout)Error)\b/;
+const TRANSIENT = /\b(429|50[234]|52\d|network_error|timeout|TypeError|TimeoutError)\b/;
 
-/** Whether a later try may succeed: after a 429, a 503, a 502 or 504 of a proxy, a timeout or a lost connection. */
+/** Whether a later try may succeed: after a 429, a 503, a 502, 504 or 52x of a proxy, a timeout or a lost connection. */
 export function isTransient(error: unknown): boolean {
   const { status, code, name } = Object(error);
   return TRANSIENT.test([status, code, name].join());
@@ -29,7 +31,13 @@ export function isTransient(error: unknown): boolean {
  * Returns a function that runs `work` until it succeeds, has failed too often, or fails with an error for which `mayRetry` is false. A run
  * that takes too long is a `timeout`, whose message begins with `problem`. Throws a `TypeError` for options that cannot work.
  */
-export function retriesOf({ timeoutMs = 10_000, retries = 3, backoffMs = 200, waitMsMax = 60_000 }: RetryOptions) {
+export function retriesOf({
+  timeoutMs = 10_000,
+  retries = 3,
+  backoffMs = 200,
+  waitMsMax = 60_000,
+  wait = pause,
+}: RetryOptions) {
   milliseconds("timeoutMs", timeoutMs);
   milliseconds("backoffMs", backoffMs);
   milliseconds("waitMsMax", waitMsMax);
@@ -44,15 +52,15 @@ export function retriesOf({ timeoutMs = 10_000, retries = 3, backoffMs = 200, wa
     const onTimeout = async () => {
       throw new UserGroupServiceError("timeout", `${problem} within ${timeoutMs} ms.`);
     };
-    for (let tries = 1; ; tries += 1) {
+    for (let failures = 0; ; failures += 1) {
       try {
         return await abortable(work, [signal], { ms: timeoutMs, onTimeout });
       } catch (error) {
         const { retryAfterMs = 0 } = Object(error);
-        if (tries > retries || retryAfterMs > waitMsMax || !mayRetry(error)) throw error;
+        if (failures >= retries || retryAfterMs > waitMsMax || !mayRetry(error)) throw error;
         // Exponential backoff with full jitter.
-        const longestMs = Math.min(waitMsMax, backoffMs * 2 ** (tries - 1));
-        await pause(Math.min(waitMsMax, retryAfterMs + Math.random() * longestMs), signal);
+        const backoff = Math.random() * Math.min(waitMsMax, backoffMs * 2 ** failures);
+        await wait(Math.min(waitMsMax, retryAfterMs + backoff), signal, error, failures);
       }
     }
   };

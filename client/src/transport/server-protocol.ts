@@ -20,7 +20,7 @@ function encode(
   retryable: boolean,
 ): EncodedCall {
   const sent = path === OVERRIDDEN && (method === "GET" || method === "DELETE") ? "POST" : method;
-  const text = body && JSON.stringify(body, refuseInexact);
+  const text = typeof body === "string" ? body : body && JSON.stringify(body, refuseInexact);
   return {
     method: sent,
     path: path + searchOf(query),

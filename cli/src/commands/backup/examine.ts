@@ -5,7 +5,7 @@ import type { Command } from "commander";
 import { CommandError } from "../../../../common/command-error.ts";
 import { backupAt } from "../../backup/backup-at.ts";
 import { compare, type Revived } from "../../backup/compare.ts";
-import { nameOf } from "../../backup/service-pages.ts";
+import { adminOf, nameOf } from "../../backup/service-pages.ts";
 import { type Verdict, verify } from "../../backup/verify.ts";
 import { connectionOf, printOutput, type ServiceOptions, serviceCommand } from "../../command.ts";
 import { accessToDeployment } from "../../service-access.ts";
@@ -105,10 +105,11 @@ export const compareCommand = (): Command =>
       const options = this.opts<ServiceOptions & { identityFile?: string }>();
       const [path] = this.processedArgs as [string];
       const { url, credential } = accessToDeployment(connectionOf(this));
+      const admin = adminOf(url, credential.text);
       const { files, folder } = backupAt(path);
       const compared: { of: string; revived: Revived[] }[] = [];
       for (const file of files) {
-        const { place, revived } = await compare({ url, credential: credential.text }, file, options.identityFile);
+        const { place, revived } = await compare(admin, file, options.identityFile);
         compared.push({ of: nameOf(place), revived });
       }
       const body = folder === undefined ? { success: 1, ...compared[0] } : { success: 1, folder, backups: compared };

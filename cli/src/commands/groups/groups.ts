@@ -35,7 +35,7 @@ import {
 } from "../../groups/manage.ts";
 import { requireYesTo, type Task } from "../../groups/task.ts";
 import { accessToEnvironment, type ServiceAccess } from "../../service-access.ts";
-import { RESPONSE_MS_MAX } from "../../support/service.ts";
+import { connectionTo } from "../../support/transport.ts";
 import { wholeNumberReader } from "../../whole-number.ts";
 import { exportCommand, importCommand } from "./files.ts";
 import { changeOf, groupOf, groupsOf, managed, WHOSE, withConcurrency } from "./group-command.ts";
@@ -221,7 +221,7 @@ async function rotateEach(access: ServiceAccess<EnvironmentClient>, options: Rot
 async function environmentOfAccess(access: ServiceAccess<unknown>, options: EnvironmentOptions): Promise<Environment> {
   const { url, credential } = access;
   if (credential.kind === "operator") return environmentOf(options);
-  const client = new UserGroupClient({ url, apiKey: credential.text, timeoutMs: RESPONSE_MS_MAX });
+  const client = new UserGroupClient({ ...connectionTo(url), apiKey: credential.text });
   const { workspace, environment } = await client.whoami();
   return { workspace: workspace ?? "", environment: environment ?? null };
 }

@@ -1,9 +1,8 @@
 /** What an import would do, by reads alone. */
 import { CommandError } from "../../../../common/command-error.ts";
-import { notTheService } from "../../support/service.ts";
-import { CurrentGroup, changedNames, differencesOf, type GroupLine } from "./group-line.ts";
-import { listedGroups, type Service } from "./listed-groups.ts";
-import { sentenceOf } from "./retrying-caller.ts";
+import { sentenceOf } from "../../support/transport.ts";
+import { listedGroups, type Service } from "./group-calls.ts";
+import { changedNames, differencesOf, type GroupLine } from "./group-line.ts";
 import type { ImportSource } from "./source.ts";
 
 /** What an import would create, change and leave. Without --update, it would leave what differs as well. */
@@ -30,9 +29,7 @@ export async function planOf(service: Service, source: ImportSource, fromLine: n
       const line = groups.get(id);
       if (!line) continue;
       groups.delete(id);
-      const { data } = CurrentGroup.safeParse(current);
-      if (!data) throw notTheService(service.url, undefined);
-      const changed = changedNames(differencesOf(line, data), data);
+      const changed = changedNames(differencesOf(line, current), current);
       if (changed.length > 0) plan.differing.push({ id, changed });
       else plan.same += 1;
     }

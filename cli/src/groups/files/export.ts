@@ -4,7 +4,7 @@ import { systemErrorCode } from "../../support/output.ts";
 import { jsonLineOf } from "../../support/printable.ts";
 import { Progress } from "../progress.ts";
 import { type CsvForm, csvOf } from "./csv-write.ts";
-import { listedGroups, type Service } from "./listed-groups.ts";
+import { listedGroups, type Service } from "./group-calls.ts";
 
 /** Writes each group as one line of JSON to standard output, page by page, and no faster than they are read. */
 export const exportGroups = (service: Service, filters: Record<string, string>): Promise<void> =>

@@ -1,8 +1,7 @@
-import * as z from "zod";
 import { CONTENT, GROUP_FIELDS } from "../../../../common/content.ts";
 import { findInexact } from "../../../../common/exact-json.ts";
-import type { Refusal } from "../../support/http.ts";
 import type { Line } from "../../support/lines.ts";
+import type { Refusal } from "../../support/transport.ts";
 import { cellOf, IGNORED, OBJECT_FIELDS } from "./csv-cells.ts";
 
 /** The published names of the fields that an update can change. */
@@ -20,7 +19,7 @@ export type GroupLine = {
 export type ImportLine = { number: number; end: number; group?: GroupLine; refusal?: Refusal };
 
 /** A group as GET /api/user_groups/{team_id} returns it. */
-export const CurrentGroup = z.looseObject({ state: z.enum(["active", "suspended"]) });
+type CurrentGroup = Record<string, unknown>;
 
 const utf8 = new TextDecoder("utf-8", { fatal: true });
 
@@ -50,7 +49,7 @@ export function readLine({ bytes }: Line): { group?: GroupLine; refusal?: Refusa
 /** The fields of a PUT that makes the current group what its line says. A field that the line leaves out stays. */
 export function differencesOf(
   { fields, suspended, isPartial }: GroupLine,
-  current: z.infer<typeof CurrentGroup>,
+  current: CurrentGroup,
 ): Record<string, unknown> {
   const wanted = isPartial ? { ...fields, ...mergedObjects(fields, current) } : fields;
   const differing = COMPARED.filter((name) => name in wanted && !isSame(wanted[name], current[name]));
@@ -61,7 +60,7 @@ export function differencesOf(
 }
 
 /** Adds the group's other keys to the objects of a line. A value that gives the same cell stays, whatever its type. */
-const mergedObjects = (fields: Record<string, unknown>, current: z.infer<typeof CurrentGroup>) =>
+const mergedObjects = (fields: Record<string, unknown>, current: CurrentGroup) =>
   Object.fromEntries(
     OBJECT_FIELDS.flatMap((name) => {
       if (!(name in fields)) return [];
@@ -77,7 +76,7 @@ const ownOf = (value: object, key: string): unknown =>
   Object.hasOwn(value, key) ? Reflect.get(value, key) : undefined;
 
 /** The names of the fields that differ, for people; of `mapping` and `properties`, the name of each key. */
-export const changedNames = (differences: Record<string, unknown>, current: Record<string, unknown>): string[] =>
+export const changedNames = (differences: Record<string, unknown>, current: CurrentGroup): string[] =>
   Object.entries(differences).flatMap(([name, value]) => {
     if (name === "suspended") return ["state"];
     const [before, after] = [current[name], value];

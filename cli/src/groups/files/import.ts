@@ -1,16 +1,14 @@
-import * as z from "zod";
+import { isTemporary } from "../../../../client/src/resources/event.ts";
+import type { Connection, ServiceResponse } from "../../../../client/src/transport/connection.ts";
+import { UserGroupServiceError } from "../../../../client/src/transport/user-group-service-error.ts";
 import { CommandError, UsageError } from "../../../../common/command-error.ts";
-import { refusalOf, type ServiceAccess } from "../../service-access.ts";
-import type { HttpCall, Refusal } from "../../support/http.ts";
 import { systemErrorCode } from "../../support/output.ts";
-import { notTheService } from "../../support/service.ts";
+import { type Refusal, sentenceOf } from "../../support/transport.ts";
 import { Progress } from "../progress.ts";
 import { onStopSignal } from "../stop-signals.ts";
-import { CurrentGroup, differencesOf, type GroupLine, type ImportLine } from "./group-line.ts";
-import { RetryingCaller, type ServiceResponse, sentenceOf } from "./retrying-caller.ts";
+import { endingError, groupCalls, type Service } from "./group-calls.ts";
+import { differencesOf, type GroupLine, type ImportLine } from "./group-line.ts";
 import type { ImportSource } from "./source.ts";
-
-const Numbered = z.object({ team_id: z.int() });
 
 /** The input and the options of an import. */
 type ImportOptions = {
@@ -21,7 +19,7 @@ type ImportOptions = {
   update: boolean;
   /** Prints the summary of an import that was stopped. */
   report: (summary: string) => void;
-} & Pick<ServiceAccess<unknown>, "url" | "credential">;
+} & Service;
 
 /**
  * What an import has counted. Of the groups that it found, some differ from their lines or were updated to them. A conflict is a
@@ -32,18 +30,10 @@ type Counts = Record<"created" | "found" | "differs" | "updated" | "conflicts" |
 /** The counts of a complete import, and the same as a sentence. */
 export type Imported = { counts: Counts; summary: string };
 
+type Fields = Record<string, unknown>;
+
 /** A group as the service has returned it: its number, and its ETag, which makes a change conditional. */
 type SeenGroup = { teamId: number; etag: string };
-
-/** The refusal of a line, which is reported; the import continues with the next line. */
-class LineRefusal extends Error {
-  readonly refusal: Refusal;
-
-  constructor(refusal: Refusal) {
-    super(refusal.message);
-    this.refusal = refusal;
-  }
-}
 
 const CONFLICT: Refusal = {
   code: "revision_mismatch",
@@ -61,7 +51,7 @@ export const importGroups = (options: ImportOptions): Promise<Imported> => new I
 /** One run of an import. */
 class Import {
   readonly #options: ImportOptions;
-  readonly #caller: RetryingCaller;
+  readonly #calls: Connection;
   readonly #progress: Progress;
   readonly #stopping = new AbortController();
   readonly #counts: Counts = { created: 0, found: 0, differs: 0, updated: 0, conflicts: 0, refused: 0 };
@@ -72,7 +62,7 @@ class Import {
 
   constructor(options: ImportOptions) {
     this.#options = options;
-    this.#caller = new RetryingCaller(options.credential.text);
+    this.#calls = groupCalls(options, this.#stopping.signal);
     this.#progress = new Progress(options.source.total);
   }
 
@@ -114,19 +104,20 @@ class Import {
     try {
       await this.#importGroup(line, group);
     } catch (error) {
-      if (!(error instanceof LineRefusal)) throw error;
-      this.#refuse(line, error.refusal);
+      if (!isOfLine(error)) throw endingError(error, this.#options);
+      this.#refuse(line, error);
     }
   }
 
   async #importGroup(line: ImportLine, group: GroupLine): Promise<void> {
-    const ensure = { method: "POST", headers: { "X-HTTP-Method-Override": "GET" }, body: group.fields };
-    const response = await this.#call("/api/user", ensure);
-    const isNew = response.body.new_user_group;
-    if (typeof isNew !== "boolean") throw notTheService(this.#options.url, response.status);
+    const ensure = { method: "GET", path: "/api/user", body: group.fields } as const;
+    const response = await this.#calls.send(ensure).catch((error: unknown) => {
+      throw Object(error).status === 404 ? readOnlyKey(error as UserGroupServiceError) : error;
+    });
+    const isNew = response.body.oneOf("new_user_group", [true, false]);
     this.#counts[isNew ? "created" : "found"] += 1;
-    if (!isNew) return this.#updateGroup(line, group, this.#seenIn(response).teamId);
-    if (group.suspended) await this.#change(line, group, this.#seenIn(response), { suspended: true });
+    if (!isNew) return this.#updateGroup(line, group, seenIn(response).teamId);
+    if (group.suspended) await this.#change(line, group, seenIn(response), { suspended: true });
   }
 
   /** Changes an existing group to match its line, or counts it as different. */
@@ -138,57 +129,29 @@ class Import {
   }
 
   /** Reads a group, and returns the fields of a PUT after which it matches its line. */
-  async #compare(group: GroupLine, teamId: number): Promise<{ seen: SeenGroup; differences: object }> {
-    const response = await this.#call(`/api/user_groups/${teamId}`, { method: "GET" });
-    const { data: current } = CurrentGroup.safeParse(response.body.user_group);
-    if (!current) throw notTheService(this.#options.url, response.status);
-    return { seen: this.#seenIn(response), differences: differencesOf(group, current) };
+  async #compare(group: GroupLine, teamId: number): Promise<{ seen: SeenGroup; differences: Fields }> {
+    const response = await this.#calls.send({ method: "GET", path: `/api/user_groups/${teamId}` });
+    response.body.object("user_group").oneOf("state", ["active", "suspended"]);
+    return { seen: seenIn(response), differences: differencesOf(group, response.body.json("user_group")) };
   }
 
   /**
    * Changes a group if nobody has changed it since it was read, and returns whether it now matches its line. If the first response
    * was lost, the retry is refused although the change was made, so a refused change is compared again.
    */
-  async #change(line: ImportLine, group: GroupLine, { teamId, etag }: SeenGroup, changes: object): Promise<boolean> {
-    const put = { method: "PUT", headers: { "If-Match": etag }, body: changes };
-    const response = await this.#send(`/api/user_groups/${teamId}`, put);
-    if (response.status !== 412) {
-      this.#accept(response, put.method);
+  async #change(line: ImportLine, group: GroupLine, { teamId, etag }: SeenGroup, body: Fields): Promise<boolean> {
+    const put = { method: "PUT", path: `/api/user_groups/${teamId}`, headers: { "If-Match": etag }, body } as const;
+    try {
+      await this.#calls.send({ ...put, retryable: true });
       return true;
+    } catch (error) {
+      if (Object(error).status !== 412) throw error;
     }
     const { differences } = await this.#compare(group, teamId);
     if (Object.keys(differences).length === 0) return true;
     this.#counts[this.#options.update ? "conflicts" : "differs"] += 1;
     this.#report(line, CONFLICT);
     return false;
-  }
-
-  #seenIn({ status, etag, body }: ServiceResponse): SeenGroup {
-    const { data: numbered } = Numbered.safeParse(body.user_group);
-    if (!numbered || etag === undefined) throw notTheService(this.#options.url, status);
-    return { teamId: numbered.team_id, etag };
-  }
-
-  async #call(path: string, call: Omit<HttpCall, "credential">): Promise<ServiceResponse> {
-    const response = await this.#send(path, call);
-    this.#accept(response, call.method);
-    return response;
-  }
-
-  #send(path: string, call: Omit<HttpCall, "credential">): Promise<ServiceResponse> {
-    return this.#caller.call(new URL(path, this.#options.url), call, this.#stopping.signal);
-  }
-
-  /** Throws for a call that the service refuses. */
-  #accept({ status, body }: ServiceResponse, method: string): void {
-    const { url, credential } = this.#options;
-    if (body.success === 1) return;
-    if (!body.error) throw notTheService(url, status);
-    const details = { code: body.error.code, requestId: body.request_id };
-    if (status === 401) throw refusalOf(url, credential, details);
-    if (status === 403 || (status === 404 && method === "POST"))
-      throw new CommandError(keyRefusalOf(body.error), details);
-    throw new LineRefusal(body.error);
   }
 
   #refuse(line: ImportLine, refusal: Refusal): void {
@@ -241,11 +204,27 @@ class Import {
   }
 }
 
-/** The message for a refusal that applies to every line, so that the import ends. */
-const keyRefusalOf = (error: Refusal): string =>
-  error.code === "user_group_not_found"
-    ? "insufficient_access: This API key may only read. Use a key with write access."
-    : sentenceOf(error);
+function seenIn({ body, headers, unexpected }: ServiceResponse): SeenGroup {
+  const etag = headers.get("ETag");
+  if (etag === null) throw unexpected("has no ETag");
+  return { teamId: body.object("user_group").number("team_id"), etag };
+}
+
+/** Whether the service has refused one line, so that the import continues with the next one. */
+const isOfLine = (error: unknown): error is UserGroupServiceError =>
+  error instanceof UserGroupServiceError &&
+  ![undefined, 401, 403].includes(error.status) &&
+  error.code !== "unexpected_answer" &&
+  !isTemporary(error);
+
+/** For an error of every line: the service creates no group, and finds none. */
+const readOnlyKey = (error: UserGroupServiceError): CommandError =>
+  new CommandError(
+    error.code === "user_group_not_found"
+      ? "insufficient_access: This API key may only read. Use a key with write access."
+      : sentenceOf(error),
+    error,
+  );
 
 /** The reason why the import ends; `undefined` if it was stopped. */
 function failureOf(error: unknown): unknown {

@@ -2,9 +2,9 @@
 import { addAbortSignal, type Readable } from "node:stream";
 import { buffer } from "node:stream/consumers";
 import { CommandError } from "../../../../common/command-error.ts";
-import type { Refusal } from "../../support/http.ts";
 import { linesOf } from "../../support/lines.ts";
 import { systemErrorCode } from "../../support/output.ts";
+import type { Refusal } from "../../support/transport.ts";
 import type { ColumnOptions } from "./csv-columns.ts";
 import { readCsv } from "./csv-read.ts";
 import { type ImportLine, readLine } from "./group-line.ts";

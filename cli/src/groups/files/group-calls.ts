@@ -1,0 +1,61 @@
+/** The calls of an import and an export: with the names of the wire, and with fields that this release does not know. */
+import { isTemporary } from "../../../../client/src/resources/event.ts";
+import { type Connection, connectionOf, type Protocol } from "../../../../client/src/transport/connection.ts";
+import type { JsonObject } from "../../../../client/src/transport/json.ts";
+import { serverProtocol } from "../../../../client/src/transport/server-protocol.ts";
+import type { UserGroupServiceError } from "../../../../client/src/transport/user-group-service-error.ts";
+import { CommandError } from "../../../../common/command-error.ts";
+import { LIST_ITEMS_MAX } from "../../../../common/limits.ts";
+import { explainedError, type ServiceAccess } from "../../service-access.ts";
+import { connectionTo, sentenceOf } from "../../support/transport.ts";
+
+/** The service, and the credential to call it with. */
+export type Service = Pick<ServiceAccess<unknown>, "url" | "credential">;
+
+/** `sentenceOf` shows the issues of a refusal, so its message is the service's alone. */
+const PROTOCOL: Protocol = { ...serverProtocol, detailsOf: () => ({ facts: {} }) };
+
+/** `stop` ends waits between tries, but no request. */
+export const groupCalls = ({ url, credential }: Service, stop?: AbortSignal): Connection =>
+  connectionOf(connectionTo(url, { isLong: true, ...(stop && { stop }) }), "the key", credential.text, PROTOCOL);
+
+/** The pages of a list with these filters. */
+export async function* listedGroups(
+  service: Service,
+  filters: Record<string, string>,
+): AsyncGenerator<JsonObject[], void, undefined> {
+  const calls = groupCalls(service);
+  for (let cursor: string | null | undefined; cursor !== null; ) {
+    const page = await pageAfter(calls, { ...filters, cursor }).catch((error: unknown) => {
+      throw endingError(error, service);
+    });
+    yield page.groups;
+    cursor = page.next;
+  }
+}
+
+async function pageAfter(calls: Connection, query: { cursor: string | undefined }) {
+  const call = { method: "GET", path: "/api/user_groups", query: { ...query, limit: String(LIST_ITEMS_MAX) } } as const;
+  const { body, unexpected } = await calls.send(call);
+  body.objects("user_groups");
+  const groups = body.values("user_groups") as JsonObject[];
+  const next = body.textOrNull("next_cursor");
+  if (!body.has("next_cursor") || next === query.cursor) throw unexpected("has no next page");
+  return { groups, next };
+}
+
+/** The error with which the command ends, for an error of one of its calls. */
+export const endingError = (error: unknown, { url, credential }: Service): unknown =>
+  isTemporary(error) && error.status !== undefined
+    ? unavailable(url, error)
+    : explainedError(error, url, credential, sentenceOf);
+
+function unavailable(url: URL, error: UserGroupServiceError): CommandError {
+  // Such an answer is of a proxy.
+  const isProxy = error.code === "unexpected_answer";
+  const message = isProxy ? "" : ` Its message: ${sentenceOf(error)}`;
+  return new CommandError(
+    `The service at ${url.origin} takes no more calls at the moment (status ${error.status}).${message}`,
+    isProxy ? { code: "unreachable" } : {},
+  );
+}
