@@ -1,6 +1,7 @@
 /** How `ug` calls the service: by the transport of the client, with bounds of its own. */
 import { pause } from "../../../client/src/transport/abortable.ts";
 import type { ConnectionOptions, Fetch } from "../../../client/src/transport/connection.ts";
+import type { Waiting } from "../../../client/src/transport/retries.ts";
 import { type Issue, UserGroupServiceError } from "../../../client/src/transport/user-group-service-error.ts";
 import type { CommandError } from "../../../common/command-error.ts";
 import { escapeInvisible } from "./printable.ts";
@@ -48,7 +49,7 @@ export function connectionTo(url: URL, { isLong = false, stop }: { isLong?: bool
       if (isUseless || LASTING.includes(Object(error).code)) throw error;
       await pause(ms, stop ?? signal);
     },
-  } satisfies ConnectionOptions;
+  } satisfies ConnectionOptions & Waiting;
 }
 
 /** Why something was refused: a call, or a line of a file before any call. */

@@ -11,8 +11,11 @@ export type RetryOptions = {
   backoffMs?: number | undefined;
   /** The longest wait before any try, a minute by default. If `Retry-After` asks for a longer one, the call fails at once. */
   waitMsMax?: number | undefined;
-  /** @internal Waits, or throws in place of a retry: `ug` decides what it retries. Before this failure there were so many. */
-  wait?: ((ms: number, signal: AbortSignal | undefined, error: unknown, failures: number) => Promise<void>) | undefined;
+};
+
+/** An option of `ug` alone: waits, or throws in place of a retry. `failures` are those before this one. */
+export type Waiting = {
+  wait?: (ms: number, signal: AbortSignal | undefined, error: unknown, failures: number) => Promise<void>;
 };
 
 /** A day. `setTimeout` fires at once for delays of more than 24 days. */
@@ -37,7 +40,7 @@ export function retriesOf({
   backoffMs = 200,
   waitMsMax = 60_000,
   wait = pause,
-}: RetryOptions) {
+}: RetryOptions & Waiting) {
   milliseconds("timeoutMs", timeoutMs);
   milliseconds("backoffMs", backoffMs);
   milliseconds("waitMsMax", waitMsMax);
