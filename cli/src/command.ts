@@ -3,12 +3,12 @@ import { Command, Option } from "commander";
 import type { Environment, EnvironmentClient, OperatorClient } from "../../client/src/index.ts";
 import { CommandError, UsageError } from "../../common/command-error.ts";
 import { directoryName, tagWord } from "../../common/environment.ts";
-import { describedTarget, namedContext, type Target, type TargetOptions, targetOf } from "./contexts/target.ts";
+import { describedTarget, namedContext, type Target, type TargetOptions, targetOf } from "./contexts/context-store.ts";
 import { type Examples, helpOf } from "./help.ts";
+import { itemNumber } from "./option-values.ts";
 import { accessToDeployment, accessToEnvironment, type Connection, type ServiceAccess } from "./service-access.ts";
 import { OutputError, print } from "./support/output.ts";
 import { jsonLineOf, quoted } from "./support/printable.ts";
-import { itemNumber } from "./whole-number.ts";
 
 /** What a command is, besides its options. */
 export type About = { summary: string; examples: Examples; notes?: string };

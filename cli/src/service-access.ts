@@ -11,8 +11,7 @@ import {
 import { CommandError, UsageError } from "../../common/command-error.ts";
 import { isLoopback } from "../../common/origin.ts";
 import type { EnvironmentOptions, ServiceOptions } from "./command.ts";
-import type { Context } from "./contexts/context-store.ts";
-import { describedTarget, type Target } from "./contexts/target.ts";
+import { type Context, describedTarget, type Target } from "./contexts/context-store.ts";
 import { DEFAULT_SECRETS_FILE } from "./serve/options.ts";
 import { textInOptionFile } from "./support/option-file.ts";
 import { systemErrorCode } from "./support/output.ts";
@@ -194,3 +193,13 @@ function refusalOf(
 }
 
 const upper = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);
+
+/** Whether a call failed with this code. */
+export const hasCode = (error: unknown, code: string): boolean =>
+  error instanceof UserGroupServiceError && error.code === code;
+
+/** A failure with this code in the words of a command; any other as it is. */
+export const reworded = (error: unknown, code: string, message: string): unknown =>
+  error instanceof UserGroupServiceError && error.code === code
+    ? new CommandError(message, { code, requestId: error.requestId })
+    : error;

@@ -8,7 +8,6 @@
 
 export type { EnvironmentClient } from "./environment-client.ts";
 export { OperatorClient, type OperatorClientOptions } from "./operator-client.ts";
-export type { Actor } from "./resources/actor.ts";
 export type {
   ApiKey,
   IssuedKey,
@@ -19,7 +18,7 @@ export type {
   RollKeyInput,
   Scope,
 } from "./resources/api-key.ts";
-export type { Caller } from "./resources/caller.ts";
+export type { Actor, Caller } from "./resources/caller.ts";
 export type {
   Environment,
   EnvironmentPage,

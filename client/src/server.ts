@@ -4,9 +4,8 @@
  */
 
 export type { MintSessionInput, ViewerSession } from "./resources/viewer-session.ts";
-export { expressHandler, expressSession } from "./server/express.ts";
-export { fastifyHandler, fastifySession } from "./server/fastify.ts";
-export type { NodeRequest } from "./server/node-request.ts";
+export type { NodeRequest } from "./server/frameworks.ts";
+export { expressHandler, expressSession, fastifyHandler, fastifySession } from "./server/frameworks.ts";
 export {
   type FindUser,
   type RequireSessionOptions,

@@ -2,9 +2,14 @@ import { type EnvironmentClient, environmentClient } from "./environment-client.
 import { type Caller, whoami } from "./resources/caller.ts";
 import { type GroupsById, groupsById } from "./resources/groups-by-id.ts";
 import { type MintSessionInput, mintSession, type ViewerSession } from "./resources/viewer-session.ts";
-import { type CallOptions, type Connection, type ConnectionOptions, connectionOf } from "./transport/connection.ts";
+import {
+  type CallOptions,
+  type Connection,
+  type ConnectionOptions,
+  connectionOf,
+  refuseUndefined,
+} from "./transport/connection.ts";
 import { serverProtocol } from "./transport/server-protocol.ts";
-import { refuseUndefined } from "./transport/undefined-options.ts";
 import { ViewerClient } from "./viewer-client.ts";
 
 /** The service's address, and the API key of one environment. */

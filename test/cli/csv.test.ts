@@ -5,7 +5,7 @@ import fc from "fast-check";
 import { afterAll, describe, inject, it } from "vitest";
 import { escapeFormula, unescapeFormula } from "../../cli/src/groups/files/csv-cells.ts";
 import { readCsv } from "../../cli/src/groups/files/csv-read.ts";
-import { csvOf } from "../../cli/src/groups/files/csv-write.ts";
+import { csvOf } from "../../cli/src/groups/files/export.ts";
 import { OperatorClient, UserGroupClient } from "../../client/src/index.ts";
 import { outcomeOf, runCommand, startCommand } from "../support/node/commands.ts";
 import { keyOfWorkspace } from "../support/node/workspace.ts";

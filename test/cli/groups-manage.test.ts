@@ -2,7 +2,7 @@ import { existsSync, mkdtempSync, readdirSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, inject, it } from "vitest";
-import { RotationRecord } from "../../cli/src/groups/rotation-record.ts";
+import { RotationRecord } from "../../cli/src/groups/rotate-all.ts";
 import { OperatorClient, type Role, type Scope, UserGroupClient, ViewerClient } from "../../client/src/index.ts";
 import { CREDENTIAL_PATTERN } from "../support/credential-pattern.ts";
 import { type Outcome, outcomeOf, runCommand, startCommand } from "../support/node/commands.ts";

@@ -15,8 +15,8 @@ import {
   withEnvironment,
 } from "../command.ts";
 import { Progress } from "../groups/progress.ts";
+import { wholeNumberReader } from "../option-values.ts";
 import { accessToDeployment } from "../service-access.ts";
-import { wholeNumberReader } from "../whole-number.ts";
 import { compareCommand, keygenCommand, verifyCommand } from "./backup/examine.ts";
 
 const KEEP_MAX = 10_000;

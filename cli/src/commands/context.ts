@@ -18,8 +18,8 @@ import {
   removeContext,
   storeContext,
   useContext,
+  variablesBeforeContext,
 } from "../contexts/context-store.ts";
-import { variablesBeforeContext } from "../contexts/target.ts";
 import { credentialIn, explainedError } from "../service-access.ts";
 import { escapeInvisible } from "../support/printable.ts";
 import { serviceUrl } from "../support/service.ts";

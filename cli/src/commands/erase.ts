@@ -14,7 +14,7 @@ import {
   withEnvironment,
   withReason,
 } from "../command.ts";
-import { describedTarget } from "../contexts/target.ts";
+import { describedTarget } from "../contexts/context-store.ts";
 
 type Options = ServiceOptions & EnvironmentOptions & ReasonOptions & { confirm?: string };
 

@@ -23,9 +23,8 @@ import {
   withEnvironment,
   withReason,
 } from "../command.ts";
-import { readSeconds } from "../duration.ts";
-import { hasCode, reworded } from "../groups/service-errors.ts";
-import { type KeyFilter, keyFilter } from "../keys/key-filter.ts";
+import { readSeconds } from "../option-values.ts";
+import { hasCode, reworded } from "../service-access.ts";
 import { given } from "../support/given.ts";
 import { escapeInvisible, quoted } from "../support/printable.ts";
 import { tableOfItems } from "../support/table.ts";
@@ -253,3 +252,19 @@ const issuedOutput = ({ apiKey, key }: IssuedKey): Output => ({
   text: `${tableOfKeys([apiKey])}\n\nThe key, shown this once:\n\n${key}`,
   issued: `key ${apiKey.id}`,
 });
+
+/** Which valid keys to list: those that nobody has used for this time, and those that end within it; in seconds. */
+export type KeyFilter = { unusedFor?: number; endingWithin?: number };
+
+/** Whether a key is listed. Without a filter all keys are, revoked and expired ones included. `now` is in milliseconds. */
+export const keyFilter =
+  ({ unusedFor, endingWithin }: KeyFilter, now: number) =>
+  ({ createdAt, lastUsedAt, expiresAt, revokedAt }: ApiKey): boolean => {
+    if (unusedFor === undefined && endingWithin === undefined) return true;
+    // A rolled key is valid until the end of its grace, which `revokedAt` says.
+    const ends = [expiresAt, revokedAt].filter((at) => at !== null).map((at) => Date.parse(at));
+    const end = Math.min(...ends, Number.POSITIVE_INFINITY);
+    if (end <= now) return false;
+    const isUnused = unusedFor === undefined || Date.parse(lastUsedAt ?? createdAt) <= now - unusedFor * 1000;
+    return isUnused && (endingWithin === undefined || end <= now + endingWithin * 1000);
+  };

@@ -17,7 +17,7 @@ import {
   serviceCommand,
   withReason,
 } from "../command.ts";
-import { readSeconds } from "../duration.ts";
+import { readSeconds } from "../option-values.ts";
 import { given } from "../support/given.ts";
 import { quoted } from "../support/printable.ts";
 import { tableOfItems } from "../support/table.ts";

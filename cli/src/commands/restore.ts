@@ -1,8 +1,8 @@
 /** `ug restore`: restores backups into empty environments. */
 import type { Command } from "commander";
 import { CommandError } from "../../../common/command-error.ts";
-import { backupAt } from "../backup/backup-at.ts";
 import { placeOf, readFile } from "../backup/files.ts";
+import { backupAt } from "../backup/folder.ts";
 import { type Admin, adminOf, nameOf, type Place, type RestoreOptions, sendPage } from "../backup/service-pages.ts";
 import { announce, connectionOf, printOutput, type ServiceOptions, serviceCommand } from "../command.ts";
 import { Progress } from "../groups/progress.ts";

@@ -14,8 +14,8 @@ import {
   withEnvironment,
   withReason,
 } from "../command.ts";
-import { readSeconds } from "../duration.ts";
 import { objectOrNull } from "../groups/content-options.ts";
+import { readSeconds } from "../option-values.ts";
 import { withApiKey } from "../service-access.ts";
 import { given } from "../support/given.ts";
 import { textInOptionFile } from "../support/option-file.ts";

@@ -19,11 +19,11 @@ import {
 } from "../command.ts";
 import { findAny, groupNameOf } from "../groups/find-group.ts";
 import { described, toWireGroup } from "../groups/task.ts";
+import { itemNumber } from "../option-values.ts";
 import { given } from "../support/given.ts";
 import { readStandardInput } from "../support/option-file.ts";
 import { systemErrorCode } from "../support/output.ts";
 import { escapeInvisible, quoted } from "../support/printable.ts";
-import { itemNumber } from "../whole-number.ts";
 
 type WhyOptions = { id?: string; audience?: string; origin?: string } & ServiceOptions;
 

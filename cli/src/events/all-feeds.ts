@@ -4,9 +4,8 @@ import type { ChangeEvent, EventsInput, FeedReader, OperatorClient } from "../..
 import { isTemporary, waitMsAfter } from "../../../client/src/resources/event.ts";
 import { LIST_ITEMS_MAX } from "../../../common/limits.ts";
 import { environmentName } from "../command.ts";
-import { hasCode } from "../groups/service-errors.ts";
+import { hasCode } from "../service-access.ts";
 import { escapeInvisible } from "../support/printable.ts";
-import { eventsBefore } from "./until.ts";
 
 /** The name of the deployment's own feed. */
 const DEPLOYMENT = "deployment";
@@ -84,4 +83,13 @@ export class AllFeeds {
   }
 
   #hasEnded = (feed: string, error: unknown): boolean => this.#cursors.has(feed) && hasCode(error, "cursor_expired");
+}
+
+/** The events before a time, and whether there is one at that time or later. A feed is in the order of time. */
+export function eventsBefore(
+  until: Date | undefined,
+  events: ChangeEvent[],
+): { events: ChangeEvent[]; isEnd: boolean } {
+  const end = until ? events.findIndex(({ at }) => Date.parse(at) >= until.getTime()) : -1;
+  return end === -1 ? { events, isEnd: false } : { events: events.slice(0, end), isEnd: true };
 }

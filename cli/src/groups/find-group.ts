@@ -3,8 +3,8 @@
 import type { EnvironmentClient, ListedGroup, NumberedGroup } from "../../../client/src/index.ts";
 import { CommandError, UsageError } from "../../../common/command-error.ts";
 import { LIST_ITEMS_MAX } from "../../../common/limits.ts";
+import { hasCode } from "../service-access.ts";
 import { quoted } from "../support/printable.ts";
-import { hasCode } from "./service-errors.ts";
 
 /** Names one group, by the service's number or the integrator's id. */
 export type GroupName = { teamId: number } | { userGroupId: string };

@@ -5,13 +5,12 @@ import { CommandError, UsageError } from "../../../common/command-error.ts";
 import { CONTENT, GROUP_FIELDS } from "../../../common/content.ts";
 import { DAY_MS, LIST_ITEMS_MAX } from "../../../common/limits.ts";
 import { inShell, type Output, type ReasonOptions } from "../command.ts";
-import { withApiKey } from "../service-access.ts";
+import { reworded, withApiKey } from "../service-access.ts";
 import { given } from "../support/given.ts";
 import { escapeInvisible, quoted } from "../support/printable.ts";
 import { tableOf } from "../support/table.ts";
 import { CONTENT_OPTIONS, type ContentOptions, contentIn } from "./content-options.ts";
 import { findAny, findDeleted, findExisting, groupNameOf } from "./find-group.ts";
-import { reworded } from "./service-errors.ts";
 import { commandLine, described, outputOf, requireYesTo, type Task, tableOfGroups, toWireGroup } from "./task.ts";
 
 type ById = { id?: string };

@@ -2,7 +2,7 @@
 import type { EnvironmentClient, ListedGroup } from "../../../client/src/index.ts";
 import { CommandError } from "../../../common/command-error.ts";
 import { announce, type Output, type ServiceOptions } from "../command.ts";
-import { describedTarget, type Target } from "../contexts/target.ts";
+import { describedTarget, type Target } from "../contexts/context-store.ts";
 import { quoted } from "../support/printable.ts";
 import { tableOfItems } from "../support/table.ts";
 import { toWire } from "../wire.ts";

@@ -7,7 +7,7 @@ import { hasConsole } from "../../../common/settings/settings.ts";
 import project from "../../../package.json" with { type: "json" };
 import { type Bundle, bundleOf } from "./bundle.ts";
 import { type DemoKeys, demoFiles, demoKeys, NoDemoKeys } from "./demo.ts";
-import { warningsAbout } from "./metrics/backups-folder.ts";
+import { warningsAbout } from "./metrics/box-metrics.ts";
 import { Metrics } from "./metrics/metrics.ts";
 import { commandOf, type ServeOptions } from "./options.ts";
 import { variablesOf } from "./secrets.ts";

@@ -1,7 +1,6 @@
-import { type CallOptions, type Connection, numberedPath } from "../transport/connection.ts";
+import { type CallOptions, type Connection, numberedPath, refuseUndefined } from "../transport/connection.ts";
 import { PagedList, type PageInput } from "../transport/paged-list.ts";
 import type { ResponseBody } from "../transport/response-body.ts";
-import { refuseUndefined } from "../transport/undefined-options.ts";
 import { type Because, type Grace, type Lifetime, reasonBodyOf, toLifetime } from "./credential.ts";
 import {
   checkEnvironment,

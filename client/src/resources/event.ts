@@ -1,11 +1,11 @@
 import { pause } from "../transport/abortable.ts";
 import type { CallOptions, Connection, Query } from "../transport/connection.ts";
+import { refuseUndefined } from "../transport/connection.ts";
 import type { PageInput } from "../transport/paged-list.ts";
 import type { ResponseBody } from "../transport/response-body.ts";
 import { isTransient, milliseconds, OPTION_MS_MAX } from "../transport/retries.ts";
-import { refuseUndefined } from "../transport/undefined-options.ts";
 import { UserGroupServiceError } from "../transport/user-group-service-error.ts";
-import { type Actor, actorOf } from "./actor.ts";
+import { type Actor, actorOf } from "./caller.ts";
 import { type Environment, toEnvironment } from "./environment.ts";
 import { type ListedGroup, toListedGroup } from "./user-group.ts";
 

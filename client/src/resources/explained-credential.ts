@@ -1,7 +1,7 @@
 import type { CallOptions, Connection } from "../transport/connection.ts";
 import type { ResponseBody } from "../transport/response-body.ts";
 import type { RefusalCode } from "../transport/user-group-service-error.ts";
-import { type Actor, actorOrNull } from "./actor.ts";
+import { type Actor, actorOrNull } from "./caller.ts";
 
 /** The credential to explain. */
 export type ExplainInput = {

@@ -1,7 +1,6 @@
-import { type CallOptions, type Connection, ifMatchHeader } from "../transport/connection.ts";
+import { type CallOptions, type Connection, ifMatchHeader, refuseUndefined } from "../transport/connection.ts";
 import type { JsonObject } from "../transport/json.ts";
 import { type OnceOptions, sendOnce } from "../transport/once.ts";
-import { refuseUndefined } from "../transport/undefined-options.ts";
 import type { Grace } from "./credential.ts";
 import {
   type Changes,

@@ -5,11 +5,11 @@ import {
   ifMatchHeader,
   numberedPath,
   type Query,
+  refuseUndefined,
 } from "../transport/connection.ts";
 import type { JsonObject } from "../transport/json.ts";
 import { type OnceOptions, sendOnce } from "../transport/once.ts";
 import { PagedList, type PageInput } from "../transport/paged-list.ts";
-import { refuseUndefined } from "../transport/undefined-options.ts";
 import { type Because, type Grace, reasonBodyOf } from "./credential.ts";
 import {
   type Changes,

@@ -1,7 +1,7 @@
 import type { ServiceResponse } from "../transport/connection.ts";
 import type { JsonObject, JsonProperties } from "../transport/json.ts";
 import type { EnvironmentTag, ResponseBody } from "../transport/response-body.ts";
-import { type Actor, actorOrNull } from "./actor.ts";
+import { type Actor, actorOrNull } from "./caller.ts";
 
 /** Maps the ids of your schemas to data sources. */
 export type Mapping = Record<string, string>;

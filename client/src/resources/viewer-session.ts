@@ -1,5 +1,5 @@
 import type { CallOptions, Connection, Query } from "../transport/connection.ts";
-import { refuseUndefined } from "../transport/undefined-options.ts";
+import { refuseUndefined } from "../transport/connection.ts";
 
 /** The group of a session: by your own id of it, or by the service's number. */
 type GroupOfSession = { userGroupId: string; teamId?: never } | { userGroupId?: never; teamId: number };

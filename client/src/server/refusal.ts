@@ -1,3 +1,6 @@
+import { isTransient } from "../transport/retries.ts";
+import { UserGroupServiceError } from "../transport/user-group-service-error.ts";
+
 /** The refusals of this kit, in the form of the service's own, so that the page's client reads both alike. */
 const REFUSALS = {
   // Messages for the people who view a page.
@@ -30,3 +33,19 @@ export function refusal(code: keyof typeof REFUSALS, details: Details = {}): Res
 export function noStore(body: object, { status, headers = {} }: { status: number; headers?: Record<string, string> }) {
   return Response.json(body, { status, headers: { "Cache-Control": "no-store", ...headers } });
 }
+
+/** The failure of a call with the client. Throws any other error again, such as a bug. */
+export function failureOf(error: unknown): UserGroupServiceError {
+  if (isServiceError(error)) return error;
+  if (Object(error).name === "TimeoutError")
+    return new UserGroupServiceError("timeout", "The service did not respond in time.");
+  throw error;
+}
+
+/** Not by `instanceof`: the client is another bundle of the package, with a class of its own. */
+const isServiceError = (error: unknown): error is UserGroupServiceError =>
+  error instanceof Error && error.name === "UserGroupServiceError";
+
+/** Whether the same call may succeed later, without a change of yours. */
+export const maySucceedLater = (failure: UserGroupServiceError): boolean =>
+  isTransient(failure) || (failure.status ?? 0) >= 500;

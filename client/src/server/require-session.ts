@@ -1,11 +1,9 @@
-import { type Fetch, isProtected } from "../transport/connection.ts";
-import { refuseUndefined } from "../transport/undefined-options.ts";
+import { type Fetch, isProtected, refuseUndefined } from "../transport/connection.ts";
 import type { UserGroupServiceError } from "../transport/user-group-service-error.ts";
 import type { UserGroupClient } from "../user-group-client.ts";
-import { failureOf, maySucceedLater } from "./failure.ts";
 import { checkedOrigins, isFrom } from "./origins.ts";
 import { KeysUnavailable, PublicKeys } from "./public-keys.ts";
-import { refusal } from "./refusal.ts";
+import { failureOf, maySucceedLater, refusal } from "./refusal.ts";
 import {
   type Expected,
   type Jwt,

@@ -1,9 +1,8 @@
 import type { MintSessionInput, ViewerSession } from "../resources/viewer-session.ts";
 import type { UserGroupServiceError } from "../transport/user-group-service-error.ts";
 import type { UserGroupClient } from "../user-group-client.ts";
-import { failureOf, maySucceedLater } from "./failure.ts";
 import { checkedOrigins } from "./origins.ts";
-import { noStore, refusal } from "./refusal.ts";
+import { failureOf, maySucceedLater, noStore, refusal } from "./refusal.ts";
 import { endInTime, type Handler, refusalOfRequest, type SignedIn } from "./signed-in.ts";
 
 /** A page waits for its session for 10 seconds. */

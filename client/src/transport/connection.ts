@@ -1,7 +1,6 @@
 import type { JsonValue } from "./json.ts";
 import { ResponseBody } from "./response-body.ts";
 import { isTransient, type RetryOptions, retriesOf } from "./retries.ts";
-import { refuseUndefined } from "./undefined-options.ts";
 import {
   type ErrorFacts,
   type Issue,
@@ -261,4 +260,16 @@ export function numberedPath(collection: string, name: "id" | "teamId", number: 
   if (!Number.isSafeInteger(number) || number < 1)
     throw new TypeError(`Give ${name} as a positive whole number, as lists show it.`);
   return `${collection}/${number}`;
+}
+
+/**
+ * Throws a `TypeError` if one of these options is present and `undefined`. Each call names the options without which it does more than with
+ * any value of them: a variable that somebody forgot to set must not end everybody's sessions.
+ */
+export function refuseUndefined<Input extends object>(input: Input, names: readonly (keyof Input & string)[]): void {
+  const name = names.find((each) => each in input && input[each] === undefined);
+  if (name !== undefined)
+    throw new TypeError(
+      `${name} is undefined, and without it the call would do more. Give a value, or leave ${name} out.`,
+    );
 }

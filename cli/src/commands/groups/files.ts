@@ -15,14 +15,14 @@ import {
   type ServiceOptions,
   serviceCommand,
 } from "../../command.ts";
-import { describedTarget } from "../../contexts/target.ts";
+import { describedTarget } from "../../contexts/context-store.ts";
 import { readRenamed } from "../../groups/files/csv-columns.ts";
 import type { Plan } from "../../groups/files/dry-run.ts";
 import type { ImportSource } from "../../groups/files/source.ts";
+import { wholeNumberReader } from "../../option-values.ts";
 import { accessToEnvironment, type ServiceAccess } from "../../service-access.ts";
 import { systemErrorCode } from "../../support/output.ts";
 import { escapeInvisible, quoted } from "../../support/printable.ts";
-import { wholeNumberReader } from "../../whole-number.ts";
 import { groupsOf, withConcurrency } from "./group-command.ts";
 
 /** What a line of an import may give. */

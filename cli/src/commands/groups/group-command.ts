@@ -14,7 +14,7 @@ import {
 } from "../../command.ts";
 import type { Task } from "../../groups/task.ts";
 import type { Examples } from "../../help.ts";
-import { wholeNumberReader } from "../../whole-number.ts";
+import { wholeNumberReader } from "../../option-values.ts";
 
 const CONCURRENCY_MAX = 64;
 const CONCURRENCY_DEFAULT = 16;

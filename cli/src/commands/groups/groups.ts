@@ -18,7 +18,6 @@ import {
   type ServiceOptions,
   whereOf,
 } from "../../command.ts";
-import { readDays, readSeconds } from "../../duration.ts";
 import { JSON_OPTIONS, withContent } from "../../groups/content-options.ts";
 import {
   create,
@@ -34,9 +33,9 @@ import {
   update,
 } from "../../groups/manage.ts";
 import { requireYesTo, type Task } from "../../groups/task.ts";
+import { readDays, readSeconds, wholeNumberReader } from "../../option-values.ts";
 import { accessToEnvironment, type ServiceAccess } from "../../service-access.ts";
 import { connectionTo } from "../../support/transport.ts";
-import { wholeNumberReader } from "../../whole-number.ts";
 import { exportCommand, importCommand } from "./files.ts";
 import { changeOf, groupOf, groupsOf, managed, WHOSE, withConcurrency } from "./group-command.ts";
 
@@ -192,7 +191,7 @@ const rotateCommand = () =>
 async function rotateEach(access: ServiceAccess<EnvironmentClient>, options: RotateOptions): Promise<Output> {
   const { client, url } = access;
   const { groupNumbers, rotateAll } = await import("../../groups/rotate-all.ts");
-  const { defaultRecordFile, RotationRecord } = await import("../../groups/rotation-record.ts");
+  const { defaultRecordFile, RotationRecord } = await import("../../groups/rotate-all.ts");
   const environment = await environmentOfAccess(access, options);
   const rotation = {
     url: url.origin,

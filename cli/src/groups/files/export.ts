@@ -1,9 +1,10 @@
 import { pipeline } from "node:stream/promises";
+import { stringify } from "csv-stringify/sync";
 import { CommandError } from "../../../../common/command-error.ts";
 import { systemErrorCode } from "../../support/output.ts";
 import { jsonLineOf } from "../../support/printable.ts";
 import { Progress } from "../progress.ts";
-import { type CsvForm, csvOf } from "./csv-write.ts";
+import { cellOf, escapeFormula, isKept, OBJECT_FIELDS, TEXT_FIELDS } from "./csv-cells.ts";
 import { listedGroups, type Service } from "./group-calls.ts";
 
 /** Writes each group as one line of JSON to standard output, page by page, and no faster than they are read. */
@@ -47,3 +48,62 @@ async function write(texts: (onPage: (groups: number) => void) => AsyncIterable<
     progress.stop();
   }
 }
+
+/** The format for programs. Some spreadsheets need a byte order mark to read umlauts, and semicolons. */
+export type CsvForm = { delimiter: string; bom: boolean };
+
+/** All groups are in memory until the columns are known. */
+const GROUPS_MAX = 200_000;
+const ROWS_AT_ONCE = 1_000;
+
+/** A group: the cells of its columns with one value, and those of its fields with keys, by the fields and the keys. */
+type Row = { cells: string[]; objects: Map<string, Map<string, string>> };
+
+/** The CSV of the groups. @throws CommandError for more groups than it can keep in memory. */
+export async function* csvOf(
+  pages: AsyncIterable<Record<string, unknown>[]>,
+  { delimiter, bom }: CsvForm,
+): AsyncGenerator<string, void, undefined> {
+  const { rows, otherValues } = await collected(pages);
+  const columns = OBJECT_FIELDS.flatMap((field) => keysOf(rows, field).map((key) => ({ field, key })));
+  const header = ["user_group_id", ...TEXT_FIELDS, "state", ...columns.map(({ field, key }) => `${field}.${key}`)];
+  const textOf = (records: string[][]) =>
+    // It would leave a lone line feed without quotation marks.
+    stringify(records, { delimiter, record_delimiter: "\r\n", quoted_match: /[\r\n]/ });
+  yield (bom ? "\ufeff" : "") + textOf([header]);
+  for (let start = 0; start < rows.length; start += ROWS_AT_ONCE)
+    yield textOf(
+      rows.slice(start, start + ROWS_AT_ONCE).map((row) => {
+        const cells = [...row.cells, ...columns.map(({ field, key }) => row.objects.get(field)?.get(key) ?? "")];
+        return cells.map(escapeFormula);
+      }),
+    );
+  if (otherValues > 0)
+    console.error(
+      `Values that are not texts, or are empty: ${otherValues}. An import of this CSV changes none of them in groups that exist, and makes texts of them in new ones. NDJSON keeps them.`,
+    );
+}
+
+async function collected(pages: AsyncIterable<Record<string, unknown>[]>) {
+  const rows: Row[] = [];
+  let otherValues = 0;
+  for await (const groups of pages) {
+    for (const group of groups) {
+      const entries = OBJECT_FIELDS.map((field) => [field, Object.entries(Object(group[field]))] as const);
+      otherValues += entries.flatMap(([, each]) => each).filter(([, value]) => !isKept(value)).length;
+      const cells = ["provided_id", ...TEXT_FIELDS, "state"].map((field) => cellOf(group[field] ?? ""));
+      rows.push({ cells, objects: new Map(entries.map(([field, each]) => [field, cellsOf(each)])) });
+    }
+    if (rows.length > GROUPS_MAX)
+      throw new CommandError(`A CSV has at most ${GROUPS_MAX} groups. Give a --prefix, or export them as NDJSON.`, {
+        code: "too_many_groups",
+      });
+  }
+  return { rows, otherValues };
+}
+
+const cellsOf = (entries: [string, unknown][]): Map<string, string> =>
+  new Map(entries.map(([key, value]) => [key, cellOf(value)]));
+
+const keysOf = (rows: readonly Row[], field: string): string[] =>
+  [...new Set(rows.flatMap(({ objects }) => [...(objects.get(field)?.keys() ?? [])]))].toSorted();

@@ -1,9 +1,9 @@
 /** Metrics of the machine on which the service runs. They are measured when somebody reads them. */
-import { readdirSync, readFileSync, statfsSync, statSync } from "node:fs";
-import { join } from "node:path";
+import { existsSync, readdirSync, readFileSync, statfsSync, statSync } from "node:fs";
+import { dirname, join, resolve } from "node:path";
 import { Gauge, type Registry } from "prom-client";
 import { newestBackupAt } from "../../backup/newest-backup.ts";
-import { sharesDisk } from "./backups-folder.ts";
+import { systemErrorCode } from "../../support/output.ts";
 
 /** The running service: its address, the folders of its databases and backups, and the ids of its processes, by name. */
 export type Box = {
@@ -103,5 +103,34 @@ function residentBytes(id: number | undefined): number {
     return Number(kibibytes) * 1024;
   } catch {
     return 0;
+  }
+}
+
+/** Whether two folders are on one disk. One that does not exist yet will be on that of the folder above. */
+const sharesDisk = (one: string, other: string): boolean => deviceOf(resolve(one)) === deviceOf(resolve(other));
+
+const deviceOf = (folder: string): number => (existsSync(folder) ? statSync(folder).dev : deviceOf(dirname(folder)));
+
+/** What is wrong with the folder, in sentences. */
+export function warningsAbout(backups: string, state: string): string[] {
+  const code = listingError(backups);
+  return [
+    ...(code === undefined || code === "ENOENT"
+      ? []
+      : [
+          `The backups in ${backups} cannot be listed (${code}), so their age is not known. Let the service's user list the folder.`,
+        ]),
+    ...(sharesDisk(backups, state)
+      ? [`The backups in ${backups} are on the disk of the state, and are lost with it. Copy them to another machine.`]
+      : []),
+  ];
+}
+
+function listingError(folder: string): string | undefined {
+  try {
+    readdirSync(folder);
+    return undefined;
+  } catch (error) {
+    return systemErrorCode(error);
   }
 }

@@ -1,5 +1,18 @@
 import { UsageError } from "../../common/command-error.ts";
 
+/** The number of an item, which becomes a part of a path; `undefined` for any other text. */
+export const itemNumber = (text: string): number | undefined =>
+  /^[1-9]\d{0,14}$/.test(text) ? Number(text) : undefined;
+
+/** A reader for an option that is a whole number from 1 to `most`. It throws a UsageError for anything else. */
+export const wholeNumberReader =
+  (name: string, most: number) =>
+  (text: string): number => {
+    const value = /^\d{1,15}$/.test(text) ? Number(text) : 0;
+    if (value < 1 || value > most) throw new UsageError(`Give --${name} as a whole number from 1 to ${most}.`);
+    return value;
+  };
+
 const UNIT_SECONDS: Record<string, number> = { s: 1, m: 60, h: 60 * 60, d: 24 * 60 * 60 };
 
 /** The seconds of a duration such as `90d`, in whole seconds, minutes, hours or days. @throws UsageError for another form. */
