@@ -199,11 +199,11 @@ const TYPE_WIDTH = "user_group.token_rotated".length;
 const FEED_WIDTH = "deployment".length;
 
 /** The line of an event of one feed. */
-export const lineOf = (event: ChangeEvent, json: boolean | undefined): string =>
+const lineOf = (event: ChangeEvent, json: boolean | undefined): string =>
   json ? jsonLineOf(toWireEvent(event)) : textLineOf(event);
 
 /** The line of an event among those of several feeds: it begins with the name of its feed. */
-export const lineInFeed = (feed: string, event: ChangeEvent, json: boolean | undefined): string =>
+const lineInFeed = (feed: string, event: ChangeEvent, json: boolean | undefined): string =>
   json
     ? jsonLineOf({ feed, ...toWireEvent(event) })
     : `${escapeInvisible(feed).padEnd(FEED_WIDTH)}  ${textLineOf(event)}`;

@@ -254,10 +254,10 @@ const issuedOutput = ({ apiKey, key }: IssuedKey): Output => ({
 });
 
 /** Which valid keys to list: those that nobody has used for this time, and those that end within it; in seconds. */
-export type KeyFilter = { unusedFor?: number; endingWithin?: number };
+type KeyFilter = { unusedFor?: number; endingWithin?: number };
 
 /** Whether a key is listed. Without a filter all keys are, revoked and expired ones included. `now` is in milliseconds. */
-export const keyFilter =
+const keyFilter =
   ({ unusedFor, endingWithin }: KeyFilter, now: number) =>
   ({ createdAt, lastUsedAt, expiresAt, revokedAt }: ApiKey): boolean => {
     if (unusedFor === undefined && endingWithin === undefined) return true;
