@@ -1,7 +1,7 @@
 /** Two callers, and SQL for what identifies them. */
-import type { Bound } from "./forms.ts";
+import type { Bound } from "./expressions/forms.ts";
+import { type Caller, keyOf, type Source } from "./expressions/terms.ts";
 import type { Setup } from "./setup.ts";
-import { type Caller, keyOf, type Source } from "./terms.ts";
 
 /** A customer's role, and the settings of the customer's SQL. */
 export type Identity = { role: string; settings: ReadonlyMap<string, string> };

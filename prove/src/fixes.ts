@@ -2,9 +2,9 @@
 import { type Callers, sourceSql } from "./callers.ts";
 import { type Catalogue, FIRST_OWN_OID, type Grant, type Relation, type Routine } from "./catalogue.ts";
 import { identifier } from "./database.ts";
-import type { Bound } from "./forms.ts";
+import type { Bound } from "./expressions/forms.ts";
+import type { Caller, Source } from "./expressions/terms.ts";
 import { oneLineOf } from "./setup.ts";
-import type { Caller, Source } from "./terms.ts";
 
 /** Names that columns of customers and people have. The first that a table has is taken. */
 const NAMES = [

@@ -2,10 +2,10 @@
 import type { Catalogue, Grant, Role, Routine } from "./catalogue.ts";
 import { FIRST_OWN_OID } from "./catalogue.ts";
 import { identifier } from "./database.ts";
+import type { Forms } from "./expressions/forms.ts";
+import { readTree, UnknownTree, usesOf } from "./expressions/tree.ts";
 import { type Findings, joined, listed, type NotJudged } from "./finding.ts";
 import type { Fixes } from "./fixes.ts";
-import type { Forms } from "./forms.ts";
-import { readTree, UnknownTree, usesOf } from "./tree.ts";
 
 /** The newest version of PostgreSQL whose stored expressions this prover has read. */
 const VERSION_MAX = 18;

@@ -2,12 +2,12 @@
 import type { Callers } from "./callers.ts";
 import type { Catalogue, Grant, Policy, Relation } from "./catalogue.ts";
 import { identifier } from "./database.ts";
+import { type Bound, either, type Forms, isPinned, type Reading } from "./expressions/forms.ts";
+import { type Caller, callerKey } from "./expressions/terms.ts";
+import { readTree, usesOf } from "./expressions/tree.ts";
 import { type Findings, joined, type Mistake, type NotJudged } from "./finding.ts";
 import type { Fixes } from "./fixes.ts";
-import { type Bound, either, type Forms, isPinned, type Reading } from "./forms.ts";
 import { EXTENSION_RELATIONS } from "./rights.ts";
-import { type Caller, callerKey } from "./terms.ts";
-import { readTree, usesOf } from "./tree.ts";
 
 export type Tables = {
   catalogue: Catalogue;

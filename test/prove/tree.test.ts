@@ -1,6 +1,6 @@
 import { PGlite } from "@electric-sql/pglite";
 import { afterAll, beforeAll, describe, it } from "vitest";
-import { Node, readTree, textOf, textsOf, UnknownTree, usesOf } from "../../prove/src/tree.ts";
+import { Node, readTree, textOf, textsOf, UnknownTree, usesOf } from "../../prove/src/expressions/tree.ts";
 
 describe("a stored expression", () => {
   it("has nodes, lists, words with escapes, and nothing", ({ expect }) => {

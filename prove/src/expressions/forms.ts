@@ -1,5 +1,5 @@
 /** The exact forms of policies: what binds a row to the caller. Everything else binds nothing. */
-import type { Catalogue, Relation, Routine } from "./catalogue.ts";
+import type { Catalogue, Relation, Routine } from "../catalogue.ts";
 import { Links } from "./links.ts";
 import {
   ARRAYS,

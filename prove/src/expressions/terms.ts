@@ -1,6 +1,6 @@
 /** The terms of exact policies: what identifies the caller, and which columns of a row are compared. */
-import { type Catalogue, FIRST_OWN_OID, type Relation, type Routine } from "./catalogue.ts";
-import { lowerCase } from "./setup.ts";
+import { type Catalogue, FIRST_OWN_OID, type Relation, type Routine } from "../catalogue.ts";
+import { lowerCase } from "../setup.ts";
 import { Node, nodeOf, TYPES, textOf, textsOf } from "./tree.ts";
 
 /** A setting, or a part of its JSON. */

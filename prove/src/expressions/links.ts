@@ -1,5 +1,5 @@
 /** Which columns and callers the equalities of a query make the same. */
-import type { Relation } from "./catalogue.ts";
+import type { Relation } from "../catalogue.ts";
 import { type Caller, callerKey, type Operand } from "./terms.ts";
 
 export class Links {
