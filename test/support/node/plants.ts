@@ -352,6 +352,13 @@ const MEMBERSHIPS = plants(
     "members whose column is compared with itself →! public.orders [seen_by_both]": members(
       `EXISTS (SELECT FROM members m WHERE m.customer = m.customer AND m.person = ${PERSON})`,
     ),
+    "members by an outer join →! public.visits.own": members(
+      IS_MEMBER,
+      table("visits", "id int PRIMARY KEY, customer bigint", [
+        "",
+        `EXISTS (SELECT FROM members m LEFT JOIN members n ON n.customer = visits.customer AND n.person = ${PERSON})`,
+      ]),
+    ),
     "any member →! public.orders.own": members(
       "customer IN (SELECT m.customer FROM members m)",
       "ALTER POLICY own ON members USING (true)",
@@ -531,10 +538,22 @@ const ATTACKS: readonly Plant[] = [
         `SET LOCAL ROLE dashboard; SELECT set_config('app.claims', '{"team_id":${number},"aud":"acme/Customer"}', true), set_config('app.service', '{"aud":"acme/Customer"}', true)`,
       anyEnvironment: false,
     },
-  ).map(({ sql, ...plant }) => ({
-    ...plant,
-    sql: `CREATE OR REPLACE FUNCTION customer() RETURNS bigint STABLE LANGUAGE sql RETURN (${CLAIMS} ->> 'team_id')::bigint; ${using(`customer = customer() AND ${sql}`)}`,
-  })),
+  )
+    .concat(
+      plants(
+        { "an environment without a slash → public.orders.own": `${CLAIMS} ->> 'aud' = 'acme'` },
+        {
+          as: (number) =>
+            `SET LOCAL ROLE dashboard; SELECT set_config('app.claims', '{"team_id":${number},"aud":"acme"}', true)`,
+          anyEnvironment: false,
+          remains: true,
+        },
+      ),
+    )
+    .map(({ sql, ...plant }) => ({
+      ...plant,
+      sql: `CREATE OR REPLACE FUNCTION customer() RETURNS bigint STABLE LANGUAGE sql RETURN (${CLAIMS} ->> 'team_id')::bigint; ${using(`customer = customer() AND ${sql}`)}`,
+    })),
 ];
 
 export const PLANTS: readonly Plant[] = [
