@@ -1,4 +1,5 @@
 import type { Issue } from "../../common/issue.ts";
+import type { Result } from "../../common/result.ts";
 import type { Role, Scope } from "./credentials/rights.ts";
 
 /** What can be wrong with a deployment that runs. */
@@ -61,3 +62,15 @@ export type Failure =
 
 /** The failures with one of `Code`. */
 export type FailureOf<Code extends Failure["code"]> = Extract<Failure, { code: Code }>;
+
+declare const IDEMPOTENT: unique symbol;
+
+/** The outcome of an RPC method that is idempotent, so that the Worker retries it. No value has the mark: it is for the compiler. */
+export type Idempotent<Value, Refusal> = Result<Value, Refusal> & { readonly [IDEMPOTENT]?: never };
+
+/** Whether the type of a method says that it is idempotent. */
+export type IsIdempotent<Method> = Method extends (...args: never[]) => infer Returned
+  ? typeof IDEMPOTENT extends keyof Awaited<Returned>
+    ? true
+    : false
+  : false;

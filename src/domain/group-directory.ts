@@ -19,7 +19,7 @@ import type { PresentedViewer, Reason } from "./credentials/reasons.ts";
 import type { Scope } from "./credentials/rights.ts";
 import { reasonsOfViewer } from "./credentials/viewer-reasons.ts";
 import { type DirectoryParts, directoryPartsOf } from "./directory-parts.ts";
-import type { FailureOf } from "./failure.ts";
+import type { FailureOf, Idempotent } from "./failure.ts";
 import { type Endings, type ShownGroup, withEndings } from "./feed/endings.ts";
 import type { EventPage, EventQuery } from "./feed/event.ts";
 import type { HistoryFailure, HistoryPage, HistoryQuery } from "./feed/group-history.ts";
@@ -76,8 +76,11 @@ export class GroupDirectory extends DurableObject<Env> {
     this.#parts = directoryPartsOf(ctx, env);
   }
 
-  /** Gets the group with the draft's id as it is, or creates it if the key has `groups:write`. */
-  ensure(caller: Caller, draft: UserGroupDraft): Result<Ensured, CallerFailure | EnsureFailure> {
+  /**
+   * Gets the group with the draft's id as it is, or creates it if the key has `groups:write`. A retry after a lost answer reports
+   * that it found the group, as it would to a client that calls again.
+   */
+  ensure(caller: Caller, draft: UserGroupDraft): Idempotent<Ensured, CallerFailure | EnsureFailure> {
     return this.#as(caller, "groups:read", (admitted) => this.#parts.groups.ensure(admitted, draft));
   }
 
@@ -157,7 +160,7 @@ export class GroupDirectory extends DurableObject<Env> {
     teamId: number,
     options: RestoreOptions,
     conditions: Conditions,
-  ): Result<ShownGroup & Outcome, OnceFailure | StateFailure | FailureOf<"user_group_id_taken">> {
+  ): Idempotent<ShownGroup & Outcome, OnceFailure | StateFailure | FailureOf<"user_group_id_taken">> {
     const refusal = renameRefusal(caller, options.newProvidedId);
     if (refusal) return fail(refusal);
     return this.#shown(caller, "groups:write", (admitted) =>
@@ -171,24 +174,24 @@ export class GroupDirectory extends DurableObject<Env> {
   }
 
   /** The group as the viewer with this token sees it. With `acceptsStale` the answer may ask the Worker to write a lease. */
-  view(viewer: PresentedToken, acceptsStale: boolean): Result<ViewerAnswer, ViewFailure> {
+  view(viewer: PresentedToken, acceptsStale: boolean): Idempotent<ViewerAnswer, ViewFailure> {
     return this.#ifCreated(({ groups }) => groups.view(viewer, acceptsStale), fail({ code: "credential_revoked" }));
   }
 
   /** What a session for viewers of the group with this id is made of. It changes no group, so the call can be repeated. */
-  startSession(caller: Caller, providedId: string, viewerId?: string): Result<NewSession, StartFailure> {
+  startSession(caller: Caller, providedId: string, viewerId?: string): Idempotent<NewSession, StartFailure> {
     return this.#as(caller, "sessions:create", ({ keyId }) =>
       this.#parts.sessions.start(keyId, { providedId }, viewerId),
     );
   }
 
   /** As `startSession`, of the group with this number. */
-  startSessionByNumber(caller: Caller, teamId: number, viewerId?: string): Result<NewSession, StartFailure> {
+  startSessionByNumber(caller: Caller, teamId: number, viewerId?: string): Idempotent<NewSession, StartFailure> {
     return this.#as(caller, "sessions:create", ({ keyId }) => this.#parts.sessions.start(keyId, { teamId }, viewerId));
   }
 
   /** The group as the viewer with this session sees it. The key that minted the session must still be valid. */
-  viewSession(session: PresentedSession): Result<GroupSnapshot, ViewFailure> {
+  viewSession(session: PresentedSession): Idempotent<GroupSnapshot, ViewFailure> {
     return this.#ifCreated(({ sessions }) => sessions.view(session), fail({ code: "credential_revoked" }));
   }
 
@@ -215,7 +218,7 @@ export class GroupDirectory extends DurableObject<Env> {
   }
 
   /** One group as lists show it: of those that exist, or of the deleted ones. */
-  show(caller: Caller, teamId: number, from: "existing" | "deleted"): Result<ShownGroup, FindFailure> {
+  show(caller: Caller, teamId: number, from: "existing" | "deleted"): Idempotent<ShownGroup, FindFailure> {
     return this.#shown(caller, "groups:read", () => this.#parts.groups.show(teamId, from));
   }
 
@@ -256,17 +259,17 @@ export class GroupDirectory extends DurableObject<Env> {
   }
 
   /** A group, of those that exist or of the deleted ones, with its newest events. */
-  inspect(operator: Operator, teamId: number): Result<InspectedGroup, FindFailure> {
+  inspect(operator: Operator, teamId: number): Idempotent<InspectedGroup, FindFailure> {
     return this.#as(operator, "groups:read", () => this.#parts.overview.inspect(teamId));
   }
 
   /** Only checks the caller: before a call is refused for its content, so that a stranger learns nothing about it. */
-  checkCaller(caller: Caller, scope: Scope | undefined): Result<undefined, CallerFailure> {
+  checkCaller(caller: Caller, scope: Scope | undefined): Idempotent<undefined, CallerFailure> {
     return this.#as(caller, scope, () => ok(undefined));
   }
 
   /** The API key that calls. */
-  identify(key: PresentedKey): Result<StoredKey, KeyFailure> {
+  identify(key: PresentedKey): Idempotent<StoredKey, KeyFailure> {
     return this.#ifCreated(({ keys }) => keys.authenticate(key), fail({ code: "unauthenticated" }));
   }
 
@@ -284,12 +287,12 @@ export class GroupDirectory extends DurableObject<Env> {
   }
 
   /** The API keys with these numbers, each with the event that ended it, for an operator whom the registry has admitted. */
-  findKeys(operator: Operator, ids: readonly number[]): Result<FoundKey[], CallerFailure> {
+  findKeys(operator: Operator, ids: readonly number[]): Idempotent<FoundKey[], CallerFailure> {
     return this.#as(operator, undefined, () => ok(this.#parts.keys.find(ids)));
   }
 
   /** Why viewers with this token or session are refused, if they are. It is no view. */
-  explainViewer(operator: Operator, viewer: PresentedViewer): Result<Reason[], CallerFailure> {
+  explainViewer(operator: Operator, viewer: PresentedViewer): Idempotent<Reason[], CallerFailure> {
     return this.#as(operator, undefined, () => ok(reasonsOfViewer(this.#parts, viewer, Date.now())));
   }
 
@@ -299,7 +302,7 @@ export class GroupDirectory extends DurableObject<Env> {
   }
 
   /** Revokes an API key. A key that is revoked already keeps its time. */
-  revokeKey(operator: Operator, id: number): Result<undefined, FailureOf<"api_key_not_found">> {
+  revokeKey(operator: Operator, id: number): Idempotent<undefined, FailureOf<"api_key_not_found">> {
     const isFound = this.#ifCreated(({ keys }) => keys.revoke(authorOf(operator), id), false);
     return isFound ? ok(undefined) : fail({ code: "api_key_not_found" });
   }
@@ -357,7 +360,7 @@ export class GroupDirectory extends DurableObject<Env> {
   }
 
   /** Takes the next page of a backup. The first one begins again from the start; after an invalid one nothing is left. */
-  async restorePage(page: RestorePage): Promise<Result<Taken, RestoreFailure>> {
+  async restorePage(page: RestorePage): Promise<Idempotent<Taken, RestoreFailure>> {
     const taken = await takePage(this.#parts.restore, page, () => this.#clear());
     if (taken.ok && taken.value.isDone && !taken.value.isRepeated) this.#parts.changes.schedule(Date.now());
     return taken;

@@ -5,7 +5,7 @@ import type { Caller, Operator } from "./credentials/caller.ts";
 import type { KeyPage, KeyQuery } from "./credentials/keys.ts";
 import type { Scope } from "./credentials/rights.ts";
 import type { DirectoryParts } from "./directory-parts.ts";
-import type { FailureOf } from "./failure.ts";
+import type { FailureOf, Idempotent } from "./failure.ts";
 import type { EventPage, EventQuery } from "./feed/event.ts";
 import { GroupHistory, type HistoryFailure, type HistoryPage, type HistoryQuery } from "./feed/group-history.ts";
 import type { NewestPage, NewestQuery } from "./feed/newest-events.ts";
@@ -16,7 +16,7 @@ import type { GroupPage, PageQuery } from "./user-groups/group-page.ts";
 import type { EnvironmentOverview } from "./user-groups/overview.ts";
 
 /** What a list answers when its turns are over. */
-export type Listed<Page, Failure = never> = Promise<Result<Waited<Page>, Failure | CallerFailure | TurnFailure>>;
+export type Listed<Page, Failure = never> = Promise<Idempotent<Waited<Page>, Failure | CallerFailure | TurnFailure>>;
 
 type Admit = (caller: Caller, scope: Scope | undefined) => Result<Admitted, CallerFailure>;
 

@@ -19,7 +19,7 @@ import type { ListedConsoleSession, NotedForm, SessionOrigin } from "./credentia
 import type { FoundKey, KeyDraft, KeyPage, KeyQuery, KeyRoll } from "./credentials/keys.ts";
 import { issueWithEmail, NO_OPERATOR, type RollOperatorFailure, rollOperatorKey } from "./credentials/operators.ts";
 import type { LadderRole } from "./credentials/rights.ts";
-import type { FailureOf } from "./failure.ts";
+import type { FailureOf, Idempotent } from "./failure.ts";
 import { type EventPage, type EventQuery, readNoEvents } from "./feed/event.ts";
 import { type NewestPage, type NewestQuery, NO_NEWEST } from "./feed/newest-events.ts";
 import { type RegistryParts, registryPartsOf } from "./registry-parts.ts";
@@ -32,7 +32,8 @@ import {
 } from "./search/environments.ts";
 import { type Read, type TurnFailure, Turns, type Waited } from "./turns.ts";
 
-type ListFailure = AdmitFailure | TurnFailure;
+/** What a list answers when its turn is over. */
+type Listed<Page, Failure = never> = Promise<Idempotent<Waited<Page & By>, Failure | AdmitFailure | TurnFailure>>;
 
 /**
  * The environments and operators of the deployment, and the only authority on them. As in a directory, nothing runs between
@@ -56,7 +57,7 @@ export class Registry extends DurableObject<Env> {
     role: LadderRole,
     environment: Environment | undefined,
     isForBackups = false,
-  ): Result<Operator, AdmitFailure | FailureOf<"environment_not_found">> {
+  ): Idempotent<Operator, AdmitFailure | FailureOf<"environment_not_found">> {
     const operator = this.#admit(presented, role, isForBackups);
     const isMissing = operator.ok && environment && !this.#find(environment);
     return isMissing ? fail({ code: "environment_not_found" }) : operator;
@@ -70,7 +71,7 @@ export class Registry extends DurableObject<Env> {
     presented: PresentedOperator,
     environment: Environment,
     location: Location | undefined,
-  ): Promise<Result<{ isNew: boolean; location: Location | null } & By, AdmitFailure>> {
+  ): Promise<Idempotent<{ isNew: boolean; location: Location | null } & By, AdmitFailure>> {
     const admitted = this.#admit(presented, "admin");
     if (!admitted.ok) return admitted;
     const operator = admitted.value;
@@ -95,7 +96,7 @@ export class Registry extends DurableObject<Env> {
   async eraseEnvironment(
     presented: PresentedOperator,
     environment: Environment,
-  ): Promise<Result<By, AdmitFailure | FailureOf<"environment_not_found">>> {
+  ): Promise<Idempotent<By, AdmitFailure | FailureOf<"environment_not_found">>> {
     const operator = this.#admit(presented, "admin");
     if (!operator.ok) return operator;
     if (this.#find(environment)) this.#markErased(operator.value, environment);
@@ -115,10 +116,7 @@ export class Registry extends DurableObject<Env> {
   }
 
   /** One page of the environments, oldest first. A search examines a bounded number, so a page may be empty and have more after it. */
-  async listEnvironments(
-    presented: PresentedOperator,
-    query: EnvironmentQuery,
-  ): Promise<Result<Waited<EnvironmentPage & By>, ListFailure>> {
+  async listEnvironments(presented: PresentedOperator, query: EnvironmentQuery): Listed<EnvironmentPage> {
     const read = ({ environments }: RegistryParts) => readEnvironments(environments, query);
     const none = { page: { environments: [], next: null }, share: 0 };
     return this.#inTurn(presented, () => ok(this.#ifCreated(read, none)), { minimum: "viewer", isForBackups: true });
@@ -147,10 +145,7 @@ export class Registry extends DurableObject<Env> {
   }
 
   /** One page of the operators, revoked and expired ones included, oldest first. */
-  async listOperators(
-    presented: PresentedOperator,
-    query: KeyQuery,
-  ): Promise<Result<Waited<KeyPage & By>, ListFailure>> {
+  async listOperators(presented: PresentedOperator, query: KeyQuery): Listed<KeyPage> {
     const none = { page: { keys: [], next: null }, share: 0 };
     return this.#inTurn(presented, () => ok(this.#ifCreated(({ operators }) => operators.list(query), none)));
   }
@@ -159,13 +154,16 @@ export class Registry extends DurableObject<Env> {
   findOperators(
     presented: PresentedOperator,
     ids: readonly number[],
-  ): Result<{ found: FoundKey[] } & By, AdmitFailure> {
+  ): Idempotent<{ found: FoundKey[] } & By, AdmitFailure> {
     const find = () => this.#ifCreated(({ operators }) => operators.find(ids), []);
     return this.#as(presented, "viewer", () => ok({ found: find() }));
   }
 
   /** Revokes an operator's key. A key that is revoked already keeps its time. */
-  revokeOperator(presented: PresentedOperator, id: number): Result<By, AdmitFailure | FailureOf<"operator_not_found">> {
+  revokeOperator(
+    presented: PresentedOperator,
+    id: number,
+  ): Idempotent<By, AdmitFailure | FailureOf<"operator_not_found">> {
     return this.#as(presented, "admin", (operator) => {
       const isFound = this.#ifCreated(({ operators }) => operators.revoke(authorOf(operator), id), false);
       return isFound ? ok({}) : NO_OPERATOR;
@@ -184,7 +182,7 @@ export class Registry extends DurableObject<Env> {
   }
 
   /** What the frame of a page shows besides the operator: environments to switch to, those of its workspace first. */
-  neighbours(presented: PresentedOperator, near: Environment | undefined): Result<Neighbours & By, AdmitFailure> {
+  neighbours(presented: PresentedOperator, near: Environment | undefined): Idempotent<Neighbours & By, AdmitFailure> {
     const none = { names: [], exists: false };
     const read = () => ok(this.#ifCreated(({ environments }) => neighboursOf(environments, near), none));
     return this.#as(presented, "viewer", read);
@@ -195,7 +193,7 @@ export class Registry extends DurableObject<Env> {
     presented: PresentedOperator,
     session: PresentedConsoleSession,
     from?: SessionOrigin,
-  ): Result<By, AdmitFailure> {
+  ): Idempotent<By, AdmitFailure> {
     return this.#as(presented, "viewer", ({ id }) => {
       this.#parts.schema.create();
       this.ctx.storage.transactionSync(() => this.#parts.consoleSessions.start(session, id, from));
@@ -206,7 +204,7 @@ export class Registry extends DurableObject<Env> {
   /** The sessions of the operator who presents this one. */
   listConsoleSessions(
     presented: PresentedOperator & { key: PresentedConsoleSession },
-  ): Result<{ sessions: ListedConsoleSession[] } & By, AdmitFailure> {
+  ): Idempotent<{ sessions: ListedConsoleSession[] } & By, AdmitFailure> {
     const { consoleSessions } = this.#parts;
     return this.#as(presented, "viewer", ({ id }) => ok({ sessions: consoleSessions.list(presented.key, id) }));
   }
@@ -215,7 +213,7 @@ export class Registry extends DurableObject<Env> {
   endConsoleSessions(
     presented: PresentedOperator & { key: PresentedConsoleSession },
     which: number | "current" | "all",
-  ): Result<By, AdmitFailure> {
+  ): Idempotent<By, AdmitFailure> {
     return this.#as(presented, "viewer", ({ id }) => {
       this.#parts.consoleSessions.end(presented.key, id, which);
       return ok({});
@@ -228,7 +226,7 @@ export class Registry extends DurableObject<Env> {
     role: LadderRole,
     environment: Environment | undefined,
     formId: string,
-  ): Result<NotedForm & By, AdmitFailure | FailureOf<"environment_not_found">> {
+  ): Idempotent<NotedForm & By, AdmitFailure | FailureOf<"environment_not_found">> {
     const operator = this.admit(presented, role, environment);
     if (!operator.ok) return operator;
     const noted = this.#parts.consoleSessions.noteForm(presented.key, formId);
@@ -236,18 +234,12 @@ export class Registry extends DurableObject<Env> {
   }
 
   /** One page of the deployment's own events, oldest first. */
-  async listEvents(
-    presented: PresentedOperator,
-    query: EventQuery,
-  ): Promise<Result<Waited<EventPage & By>, ListFailure | FailureOf<"cursor_expired">>> {
+  async listEvents(presented: PresentedOperator, query: EventQuery): Listed<EventPage, FailureOf<"cursor_expired">> {
     return this.#inTurn(presented, () => this.#ifCreated(({ changes }) => changes.read(query), readNoEvents(query)));
   }
 
   /** One page of the deployment's own events, newest first. */
-  async listNewestEvents(
-    presented: PresentedOperator,
-    query: NewestQuery,
-  ): Promise<Result<Waited<NewestPage & By>, ListFailure>> {
+  async listNewestEvents(presented: PresentedOperator, query: NewestQuery): Listed<NewestPage> {
     return this.#inTurn(presented, () => ok(this.#ifCreated(({ changes }) => changes.readNewest(query), NO_NEWEST)));
   }
 
@@ -255,13 +247,13 @@ export class Registry extends DurableObject<Env> {
   async backup(
     presented: PresentedOperator,
     position: BackupPosition | undefined,
-  ): Promise<Result<Waited<BackupPage & By>, ListFailure | FailureOf<"cursor_expired">>> {
+  ): Listed<BackupPage, FailureOf<"cursor_expired">> {
     const read = () => this.#ifCreated(({ backup }) => backup.read(position), ok(this.#parts.backup.empty()));
     return this.#inTurn(presented, read, { minimum: "admin", isForBackups: true });
   }
 
   /** How far a restore of the registry has come, for an admin. */
-  restoreProgress(presented: PresentedOperator): Result<RestoreProgress & By, AdmitFailure> {
+  restoreProgress(presented: PresentedOperator): Idempotent<RestoreProgress & By, AdmitFailure> {
     return this.#as(presented, "admin", () => ok(this.#parts.restore.progress()));
   }
 
@@ -269,7 +261,7 @@ export class Registry extends DurableObject<Env> {
   async restorePage(
     presented: PresentedOperator,
     page: RestorePage,
-  ): Promise<Result<Taken, AdmitFailure | RestoreFailure>> {
+  ): Promise<Idempotent<Taken, AdmitFailure | RestoreFailure>> {
     const operator = this.#admit(presented, "admin");
     if (!operator.ok) return operator;
     return takePage(this.#parts.restore, page, () => this.#clear());
@@ -319,7 +311,7 @@ export class Registry extends DurableObject<Env> {
     presented: PresentedOperator,
     read: () => Result<Read<Page>, Failure>,
     { minimum, isForBackups }: NeededRole = { minimum: "viewer", isForBackups: false },
-  ): Promise<Result<Waited<Page & By>, Failure | ListFailure>> {
+  ): Listed<Page, Failure> {
     const readBy = (operator: Operator): Result<Read<Page & By>, Failure> => {
       const result = read();
       return result.ok ? ok({ ...result.value, page: { ...result.value.page, operator } }) : result;

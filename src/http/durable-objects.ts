@@ -2,6 +2,7 @@ import type { DurableObject } from "cloudflare:workers";
 import { directoryName, type Environment } from "../../common/environment.ts";
 import { DIRECTORY_BACKOFF_MS, DIRECTORY_SECONDS_MAX, DIRECTORY_TRIES_MAX } from "../../common/limits.ts";
 import type { Operator } from "../domain/credentials/caller.ts";
+import type { IsIdempotent } from "../domain/failure.ts";
 import type { GroupDirectory } from "../domain/group-directory.ts";
 import { isObject } from "../domain/json.ts";
 import { directoryStub, registryStub } from "../domain/placement.ts";
@@ -41,80 +42,42 @@ type Remote<Target extends Rpc.DurableObjectBranded> = Pick<
 /** The RPC methods of an environment's directory, as routes call them. */
 export type Directory = Remote<GroupDirectory>;
 
-/**
- * The RPC methods, and whether each is idempotent. Only those are retried. An `ensure` whose first answer was lost reports
- * that it found the group, as it would to a client that calls again.
- */
-const DIRECTORY_METHODS: Record<MethodOf<GroupDirectory>, boolean> = {
+/** The RPC methods whose type does not say that they are idempotent. */
+type UnmarkedMethodOf<Target> = {
+  [Method in MethodOf<Target>]: IsIdempotent<Target[Method]> extends true ? never : Method;
+}[MethodOf<Target>];
+
+/** Whether these methods are idempotent. Only idempotent methods are retried. */
+const UNMARKED_IN_DIRECTORY: Record<UnmarkedMethodOf<GroupDirectory>, boolean> = {
   abandonRestore: true,
-  backup: true,
-  checkCaller: true,
-  countGroups: true,
   endSessions: false,
   endSessionsByNumber: false,
-  ensure: true,
   erase: true,
-  explainViewer: true,
-  findKeys: true,
   hasNoKeys: true,
-  history: true,
-  identify: true,
-  inspect: true,
   issueKey: false,
-  list: true,
-  listEvents: true,
-  listKeys: true,
-  listNewestEvents: true,
-  overview: true,
   probeDisk: true,
   purge: false,
   remove: false,
   removeByNumber: false,
-  restore: true,
-  restorePage: true,
   restoreProgress: true,
-  revokeKey: true,
   rollKey: false,
   rotateByNumber: false,
   rotateToken: false,
-  search: true,
-  show: true,
-  startSession: true,
-  startSessionByNumber: true,
   stopNotingUse: true,
   update: false,
   updateByNumber: false,
-  view: true,
-  viewSession: true,
 };
 
-const REGISTRY_METHODS: Record<MethodOf<Registry>, boolean> = {
+const UNMARKED_IN_REGISTRY: Record<UnmarkedMethodOf<Registry>, boolean> = {
   abandonRestore: true,
-  admit: true,
-  admitForm: true,
-  backup: true,
   bury: true,
   checkStorage: true,
-  endConsoleSessions: true,
-  eraseEnvironment: true,
-  findOperators: true,
   issueOperator: false,
   issueOperatorWithEmail: false,
-  listConsoleSessions: true,
-  listEnvironments: true,
-  listEvents: true,
-  listNewestEvents: true,
-  listOperators: true,
-  neighbours: true,
   noteRestored: false,
   probeDisk: true,
   purgedAmong: true,
-  recordEnvironment: true,
-  restorePage: true,
-  restoreProgress: true,
-  revokeOperator: true,
   rollOperator: false,
-  startConsoleSession: true,
   stopNotingUse: true,
 };
 
@@ -122,7 +85,7 @@ const REGISTRY_METHODS: Record<MethodOf<Registry>, boolean> = {
 export function directoryOf(env: Env, environment: Environment, location?: Location | null): Directory {
   const options = location ? { locationHint: location } : {};
   const stub = () => directoryStub(env, directoryName(environment), options);
-  return remote<Directory>(stub, DIRECTORY_METHODS);
+  return remote<Directory>(stub, UNMARKED_IN_DIRECTORY);
 }
 
 /** The RPC methods of the deployment's registry. */
@@ -132,7 +95,7 @@ export type RemoteRegistry = Remote<Registry>;
 export const registryOf = (env: Env, setOperator: (operator: Operator) => void = () => undefined): RemoteRegistry =>
   remote<RemoteRegistry>(
     () => registryStub(env),
-    REGISTRY_METHODS,
+    UNMARKED_IN_REGISTRY,
     (result) => {
       const operator = operatorOf(result);
       if (operator) setOperator(operator);
@@ -159,7 +122,7 @@ const isOperator = (value: unknown): value is Operator =>
  */
 function remote<Methods extends object>(
   stub: () => object,
-  methods: Record<string, boolean>,
+  unmarked: Record<string, boolean>,
   onResult: (result: unknown) => void = () => undefined,
 ): Methods {
   const call =
@@ -175,13 +138,14 @@ function remote<Methods extends object>(
           return invoke(target, method, ...args);
         },
         probeDisk: () => invoke(stub(), "probeDisk"),
-        triesMax: methods[method] ? DIRECTORY_TRIES_MAX : 1,
+        triesMax: unmarked[method] === false ? 1 : DIRECTORY_TRIES_MAX,
       });
       onResult(result);
       return result;
     };
   return new Proxy({} as Methods, {
-    get: (_, method) => (Object.hasOwn(methods, method) ? call(String(method)) : undefined),
+    // An object with a method `then` would be taken for a promise.
+    get: (_, method) => (method === "then" ? undefined : call(String(method))),
   });
 }
 

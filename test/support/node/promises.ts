@@ -110,12 +110,11 @@ const ofMigrations = (database: string, migrations: typeof DIRECTORY_MIGRATIONS)
     return `migration ${database} ${number} ${hash}`;
   });
 
-/** The methods in the tables of the Worker, each with the name of its table. */
-const rpcMethods = (): string[] =>
-  [...readFileSync("src/http/durable-objects.ts", "utf8").matchAll(/const (\w+)_METHODS: .* = \{([^}]*)\}/g)].flatMap(
-    ([, object = "", methods = ""]) =>
-      [...methods.matchAll(/(\w+): (?:true|false)/g)].map(([, method]) => `rpc ${object.toLowerCase()} ${method}`),
-  );
+/** The RPC methods of a Durable Object, by the text of its class, which only runs in a Worker. */
+const rpcMethods = (object: string, file: string): string[] =>
+  [...readFileSync(file, "utf8").matchAll(/^ {2}(?:async )?([a-z]\w*)\(/gm)]
+    .filter(([, method]) => method !== "constructor")
+    .map(([, method]) => `rpc ${object} ${method}`);
 
 /** The texts by which alerts.md finds a line of the log. */
 const logTexts = (): string[] =>
@@ -132,7 +131,8 @@ export async function promises(): Promise<string[]> {
   );
   const lines = [
     ...calls,
-    ...rpcMethods(),
+    ...rpcMethods("directory", "src/domain/group-directory.ts"),
+    ...rpcMethods("registry", "src/domain/registry.ts"),
     ...ofMigrations("directory", DIRECTORY_MIGRATIONS),
     ...ofMigrations("registry", REGISTRY_MIGRATIONS),
     ...ofCommand(await ugCommand(), "ug"),
