@@ -1,5 +1,4 @@
 import { readSetting } from "../../common/settings/settings.ts";
-import type { GroupDirectory } from "./group-directory.ts";
 
 /** The name of the deployment's only registry. */
 export const REGISTRY_NAME = "registry";
@@ -18,11 +17,8 @@ function placed<Target extends Rpc.DurableObjectBranded>(
 }
 
 /** The directory with this name. The platform places it by the location hint of its first call. */
-export const directoryStub = (
-  env: Env,
-  name: string,
-  options?: DurableObjectNamespaceGetDurableObjectOptions,
-): DurableObjectStub<GroupDirectory> => placed(env, env.GROUP_DIRECTORY).getByName(name, options);
+export const directoryStub = (env: Env, name: string, options?: DurableObjectNamespaceGetDurableObjectOptions) =>
+  placed(env, env.GROUP_DIRECTORY).getByName(name, options);
 
 /** The registry of the deployment. */
 export const registryStub = (env: Env) => placed(env, env.REGISTRY).getByName(REGISTRY_NAME);

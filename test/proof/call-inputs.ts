@@ -1,6 +1,19 @@
 /** What calls take besides the fields that most of them have, for the fuzz proof. */
 import fc from "fast-check";
 
+/** A request of the fuzz proof. */
+export type FuzzRequest = {
+  /** The call that this is, if it is one that the service has. */
+  name?: string;
+  method: string;
+  path: string;
+  /** They have an address, too. Refused credentials are counted by it. */
+  headers: Record<string, string>;
+  body: Buffer | undefined;
+  /** The page from whose form the hidden fields are. */
+  opensFirst?: string;
+};
+
 /** The environment of the proof, and others: the audience of a credential, or of another one, or of none. */
 const audiences = fc.constantFrom(
   ...["fuzz/Testing", "fuzz/Testing", "fuzz/Testing", "fuzz/Customer", "fuzz/untagged", "other/Testing"],

@@ -1,7 +1,7 @@
 /** Pages and forms of the console, for the fuzz proof: each is asked for as a browser asks, with a session that may see it. */
 import fc from "fast-check";
 import { PAGE_NAMES } from "../support/console-pages.ts";
-import type { FuzzRequest } from "./requests.ts";
+import type { FuzzRequest } from "./call-inputs.ts";
 
 /** An admin's key and the cookies, as `name=value`, of sessions with it. Those of `spare` may end, as each admin has a bounded number of sessions. */
 export type ConsoleCredentials = { own: ConsoleAdmin; spare: ConsoleAdmin };

@@ -1,7 +1,7 @@
 /** The requests of the fuzz proof: most of them are calls that the service has, with a credential that may make them. */
 import fc from "fast-check";
 import { ACCESS, type Access } from "../../src/http/access.ts";
-import { bodiesOf, queriesOf } from "./call-inputs.ts";
+import { bodiesOf, type FuzzRequest, queriesOf } from "./call-inputs.ts";
 import { type ConsoleCredentials, consoleRequests } from "./console-requests.ts";
 import { restorePages } from "./restore-pages.ts";
 
@@ -12,18 +12,6 @@ type Credentials = {
   sessions: readonly string[];
   operators: readonly string[];
   console: ConsoleCredentials;
-};
-
-export type FuzzRequest = {
-  /** The call that this is, if it is one that the service has. */
-  name?: string;
-  method: string;
-  path: string;
-  /** They have an address, too. Refused credentials are counted by it. */
-  headers: Record<string, string>;
-  body: Buffer | undefined;
-  /** The page from whose form the hidden fields are. */
-  opensFirst?: string;
 };
 
 /** Where the credentials act. */

@@ -2,9 +2,10 @@ import { readFileSync } from "node:fs";
 import fc from "fast-check";
 import { request } from "undici";
 import { afterAll, inject, it } from "vitest";
+import type { FuzzRequest } from "../proof/call-inputs.ts";
 import { type ConsoleAdmin, hiddenFieldsOf } from "../proof/console-requests.ts";
 import { report, runs } from "../proof/effort.ts";
-import { type Fixture, type FuzzRequest, GROUPS_CHANGED, requestsWith, WORKSPACE } from "../proof/requests.ts";
+import { type Fixture, GROUPS_CHANGED, requestsWith, WORKSPACE } from "../proof/requests.ts";
 import { CREDENTIAL_PATTERN } from "../support/credential-pattern.ts";
 import { startPlainService } from "../support/node/plain-workerd.ts";
 

@@ -1,5 +1,5 @@
 import { readdirSync, readFileSync } from "node:fs";
-import { dirname, join, relative } from "node:path";
+import { basename, dirname, extname, join, relative } from "node:path";
 import { it } from "vitest";
 
 /** The source files of a room by their paths below it, without the generated types. */
@@ -19,6 +19,14 @@ it.for(ROOMS)("no file of %s has more than 400 lines, and no folder more than 15
   const folders = Object.entries(Object.groupBy(all, ({ file }) => dirname(file)));
   const full = folders.filter(([, files]) => (files?.length ?? 0) > 15).map(([folder]) => folder);
   expect([...long, ...full]).toEqual([]);
+});
+
+it("no two files of the Worker have one name with other endings", ({ expect }) => {
+  const endingsOf = Object.groupBy(sources, ({ file }) => basename(file, extname(file)));
+  const mixed = Object.entries(endingsOf).filter(
+    ([, files]) => new Set(files?.map(({ file }) => extname(file))).size > 1,
+  );
+  expect(mixed.map(([name]) => name)).toEqual([]);
 });
 
 it("only storage uses SQL or KV, and only http uses HTTP", ({ expect }) => {

@@ -1,8 +1,7 @@
 import { fail, ok, type Result } from "../../../common/result.ts";
 import type { StoredKey } from "../../records.ts";
 import type { FailureOf } from "../failure.ts";
-import type { Author } from "../feed/event.ts";
-import { authorOf, type Cause, causeOf, type Operator } from "./caller.ts";
+import { type Author, authorOf, type Cause, causeOf, type Operator } from "./caller.ts";
 import type { KeyFailure } from "./keys.ts";
 import { grantOf, type Scope } from "./rights.ts";
 

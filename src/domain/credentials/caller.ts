@@ -1,5 +1,5 @@
+import type { Actor } from "../../records.ts";
 import type { FailureOf } from "../failure.ts";
-import type { Author } from "../feed/event.ts";
 import { allowsRole, type Role } from "./rights.ts";
 
 /** A key whose signature the Worker has checked. Whether it is still valid, only its Durable Object knows. */
@@ -21,6 +21,9 @@ export type PresentedSession = {
 
 /** The request by which somebody calls, and why, if the call says so. */
 export type Cause = { requestId: string; reason?: string | undefined };
+
+/** Who makes a change, and why. */
+export type Author = Cause & { actor: Actor };
 
 /** An operator whom the registry has admitted for this call. The one without an id is the bootstrap token. */
 export type Operator = {

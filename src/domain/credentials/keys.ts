@@ -4,9 +4,8 @@ import type { EventDetails, StoredEvent, StoredKey } from "../../records.ts";
 import type { KeyStore } from "../../storage/key-store.ts";
 import type { FailureOf } from "../failure.ts";
 import type { ChangeLog } from "../feed/change-log.ts";
-import type { Author } from "../feed/event.ts";
 import type { Read } from "../turns.ts";
-import type { PresentedKey } from "./caller.ts";
+import type { Author, PresentedKey } from "./caller.ts";
 import { sameBytes } from "./credential.ts";
 
 /** A new key, of whose nonce only the hash is known here. Without `expiresInSeconds` it never expires. */

@@ -2,7 +2,7 @@ import { EMAIL_UNITS_MAX } from "../../../common/limits.ts";
 import { fail, type Result } from "../../../common/result.ts";
 import type { StoredKey } from "../../records.ts";
 import type { FailureOf } from "../failure.ts";
-import type { Author } from "../feed/event.ts";
+import type { Author } from "./caller.ts";
 import type { KeyDraft, KeyRoll, Keys } from "./keys.ts";
 
 /** What operators have besides the keys of `keys.ts`: an address, and perhaps no key. */

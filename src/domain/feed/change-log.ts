@@ -9,16 +9,10 @@ import { eventMsOf } from "../../../common/settings/settings.ts";
 import type { StoredEvent } from "../../records.ts";
 import { EventStore, type LastEvent } from "../../storage/event-store.ts";
 import type { Chore, Chores } from "../chores.ts";
+import type { Author } from "../credentials/caller.ts";
 import type { FailureOf } from "../failure.ts";
 import type { Read } from "../turns.ts";
-import {
-  type Author,
-  type ChangeDescription,
-  type EventPage,
-  type EventQuery,
-  firstSince,
-  readEvents,
-} from "./event.ts";
+import { type ChangeDescription, type EventPage, type EventQuery, firstSince, readEvents } from "./event.ts";
 import { type NewestPage, type NewestQuery, readNewest } from "./newest-events.ts";
 
 /** Records what changes in one Durable Object, for as long as `EVENT_DAYS` sets. */

@@ -2,13 +2,9 @@ import { EVENTS_EXAMINED_MAX, EVENTS_MAX } from "../../../common/limits.ts";
 import { fail, ok, type Result } from "../../../common/result.ts";
 import type { Actor, EventDetails, EventType, ListedGroup, StoredEvent, UserGroup } from "../../records.ts";
 import type { EventStore } from "../../storage/event-store.ts";
-import type { Cause } from "../credentials/caller.ts";
 import type { FailureOf } from "../failure.ts";
 import type { Read } from "../turns.ts";
 import { changedFields } from "../user-groups/user-group.ts";
-
-/** Who makes a change, and why. */
-export type Author = Cause & { actor: Actor };
 
 /** An event without its id and time, as a change describes it. */
 export type ChangeDescription = {

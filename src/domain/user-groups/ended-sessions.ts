@@ -2,8 +2,8 @@ import { ENDED_SESSION_SECONDS, ENDED_SESSIONS_MAX, ENDED_SESSIONS_PER_SWEEP_MAX
 import type { EndedSession, EventDetails, StoredEvent } from "../../records.ts";
 import { EndedSessionStore } from "../../storage/ended-session-store.ts";
 import type { Chore } from "../chores.ts";
+import type { Author } from "../credentials/caller.ts";
 import type { ChangeLog } from "../feed/change-log.ts";
-import type { Author } from "../feed/event.ts";
 
 /** The claims by which a session can be ended. `seq` is the number of the newest event when it was minted. */
 export type EndableSession = { id: string; teamId: number; viewerId?: string | undefined; seq: number };

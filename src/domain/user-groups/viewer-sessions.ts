@@ -1,10 +1,9 @@
 import { fail, ok, type Result } from "../../../common/result.ts";
 import type { GroupSnapshot, UserGroup } from "../../records.ts";
-import type { PresentedSession } from "../credentials/caller.ts";
+import type { Author, PresentedSession } from "../credentials/caller.ts";
 import type { Keys } from "../credentials/keys.ts";
 import type { FailureOf } from "../failure.ts";
 import type { ChangeLog } from "../feed/change-log.ts";
-import type { Author } from "../feed/event.ts";
 import type { Ended, EndedSessions } from "./ended-sessions.ts";
 import type { Groups, ViewFailure } from "./groups.ts";
 import { snapshotFor, toPublicGroup } from "./user-group.ts";

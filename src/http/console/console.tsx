@@ -5,7 +5,7 @@ import { GROUP_PATTERN, type PagePattern } from "./page-access.ts";
 import { createEnvironment, createEnvironmentPage } from "./pages/environments/create.tsx";
 import { eraseEnvironment, eraseEnvironmentPage } from "./pages/environments/erase.tsx";
 import { listEnvironments } from "./pages/environments/list.tsx";
-import { showOverview } from "./pages/environments/overview.tsx";
+import { showOverview } from "./pages/environments/show.tsx";
 import { listDeploymentEvents, listEvents } from "./pages/events.tsx";
 import { GROUP_CHANGE_PAGES } from "./pages/groups/changes.tsx";
 import { editGroup, editPage } from "./pages/groups/edit.tsx";
@@ -25,18 +25,18 @@ import {
 } from "./pages/operators/changes.tsx";
 import { issueOperatorKey, issueOperatorPage } from "./pages/operators/issue.tsx";
 import { listOperators } from "./pages/operators/list.tsx";
+import { endSessions, listSessions } from "./pages/own-sessions.tsx";
 import { search, searchPage } from "./pages/search.tsx";
-import { endSessions, listSessions } from "./pages/sessions.tsx";
 import { signIn } from "./pages/sign-in/routes.ts";
 import { signOut } from "./pages/sign-out.ts";
 import { ENVIRONMENTS } from "./paths.ts";
-import { authorize } from "./request/authorize.tsx";
+import { admitOperator } from "./request/admit-operator.tsx";
 import { protect } from "./request/protect.tsx";
 import { redirect } from "./response/redirect.ts";
 
 /** The pages of the console, for operators in a browser. They work without a script. */
 const pages = new Hono<AppEnv>()
-  .use("/console/*", protect, authorize)
+  .use("/console/*", protect, admitOperator)
   .get("/console", (c) => redirect(c, ENVIRONMENTS))
   .route("/console/sign-in", signIn)
   .route("/console/sign-out", signOut)

@@ -1,6 +1,6 @@
 import { describe, it } from "vitest";
-import { lastDays } from "../../../src/http/console/components/day-chart.tsx";
 import { plainText, relativeTime } from "../../../src/http/console/components/text.tsx";
+import { lastDays } from "../../../src/http/console/pages/environments/show.tsx";
 import { browserName } from "../../../src/http/console/request/browser-name.ts";
 import { typedTexts } from "../../../src/http/console/request/typed-texts.ts";
 

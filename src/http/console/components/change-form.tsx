@@ -6,8 +6,8 @@ import type { RequestContext } from "../../app-env.ts";
 import type { SignedInEnv } from "../console-env.ts";
 import type { KeyReason } from "../page-access.ts";
 import { isRecent } from "../request/asserted-person.ts";
-import { OperatorKeyField, ReasonField } from "./fields.tsx";
 import { Form } from "./form.tsx";
+import { OperatorKeyField, ReasonField } from "./inputs.tsx";
 import { Time } from "./text.tsx";
 
 /** The page of a change: what will happen, then its form, which is sent to the page's own path. */

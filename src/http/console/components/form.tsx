@@ -3,7 +3,7 @@ import type { Issue } from "../../../../common/issue.ts";
 import { type ConsoleSession, mintFormToken } from "../../../domain/credentials/console-cookie.ts";
 import type { SigningRing } from "../../../domain/credentials/credential.ts";
 import { WRITTEN_FIELDS } from "./content.ts";
-import { idOf } from "./fields.tsx";
+import { idOf } from "./inputs.tsx";
 
 /** The name of the hidden field by which a form belongs to one session and one path. */
 export const FORM_TOKEN = "form_token";

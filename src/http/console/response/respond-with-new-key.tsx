@@ -2,7 +2,7 @@ import type { Child } from "hono/jsx";
 import type { StoredKey } from "../../../records.ts";
 import type { RequestContext } from "../../app-env.ts";
 import { Facts } from "../components/detail.tsx";
-import { Rights } from "../components/keys.tsx";
+import { Rights } from "../components/key-details.tsx";
 import { Text, Time, utcTime } from "../components/text.tsx";
 import type { SignedInEnv } from "../console-env.ts";
 import { respondWithPage } from "./respond-with-page.tsx";

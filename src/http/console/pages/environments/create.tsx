@@ -4,7 +4,7 @@ import type { Issue } from "../../../../../common/issue.ts";
 import type { RequestContext } from "../../../app-env.ts";
 import { registryFor } from "../../../request/admit-caller.ts";
 import { ChangeForm } from "../../components/change-form.tsx";
-import { Select, TextField } from "../../components/fields.tsx";
+import { Select, TextField } from "../../components/inputs.tsx";
 import type { FormEnv, SignedInEnv } from "../../console-env.ts";
 import { ENVIRONMENTS } from "../../paths.ts";
 import { refuseWithPage, respondWithPage } from "../../response/respond-with-page.tsx";

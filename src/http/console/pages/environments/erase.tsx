@@ -5,7 +5,7 @@ import type { RequestContext } from "../../../app-env.ts";
 import { registryFor } from "../../../request/admit-caller.ts";
 import { ReasonBody } from "../../../resources/fields.ts";
 import { ChangeForm } from "../../components/change-form.tsx";
-import { ConfirmationField } from "../../components/fields.tsx";
+import { ConfirmationField } from "../../components/inputs.tsx";
 import type { EnvironmentEnv } from "../../console-env.ts";
 import { ENVIRONMENTS, environmentPath, withQuery } from "../../paths.ts";
 import { confirmationIssues, issuesOf, parseForm, schemaIssues } from "../../request/form-fields.ts";

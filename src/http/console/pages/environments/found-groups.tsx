@@ -7,7 +7,7 @@ import type { ListedGroup } from "../../../../records.ts";
 import type { RequestContext } from "../../../app-env.ts";
 import { directoryOf } from "../../../durable-objects.ts";
 import { admitAgain, registryFor } from "../../../request/admit-caller.ts";
-import { GroupTable } from "../../components/groups.tsx";
+import { GroupTable } from "../../components/group-table.tsx";
 import type { SignedInEnv } from "../../console-env.ts";
 import { ENVIRONMENTS, environmentPath, withQuery } from "../../paths.ts";
 import { ifAnswered } from "../../request/if-answered.ts";

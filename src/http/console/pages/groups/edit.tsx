@@ -15,7 +15,7 @@ import { UpdateByNumberBody } from "../../../resources/user-groups-by-number/sch
 import { deleteLeases } from "../../../response/ended-leases.ts";
 import { ChangeForm } from "../../components/change-form.tsx";
 import { JSON_FIELDS, labelOf, TEXT_FIELDS } from "../../components/content.ts";
-import { TextArea, TextField } from "../../components/fields.tsx";
+import { TextArea, TextField } from "../../components/inputs.tsx";
 import { prettyJson } from "../../components/json.ts";
 import { CodeText, Text } from "../../components/text.tsx";
 import type { EnvironmentEnv } from "../../console-env.ts";

@@ -12,7 +12,7 @@ import { admitAgain } from "../../../request/admit-caller.ts";
 import { pathNumber } from "../../../request/path-number.ts";
 import { listCursorOf } from "../../../resources/cursor.ts";
 import { ListQuery } from "../../../resources/user-groups-by-number/schemas.ts";
-import { GroupTable } from "../../components/groups.tsx";
+import { GroupTable } from "../../components/group-table.tsx";
 import { countText, List, rowsBefore, type Tab } from "../../components/list.tsx";
 import { Text } from "../../components/text.tsx";
 import type { EnvironmentEnv } from "../../console-env.ts";

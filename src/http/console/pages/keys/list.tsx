@@ -4,7 +4,7 @@ import { admitAgain } from "../../../request/admit-caller.ts";
 import { KeysQuery } from "../../../resources/api-keys/schemas.ts";
 import { numberCursorOf } from "../../../resources/cursor.ts";
 import { Done } from "../../components/done.tsx";
-import { KeyTable, withEndings } from "../../components/keys.tsx";
+import { KeyTable, withEndings } from "../../components/key-details.tsx";
 import { List, rowsBefore } from "../../components/list.tsx";
 import type { EnvironmentEnv } from "../../console-env.ts";
 import { environmentPath, keyPath } from "../../paths.ts";

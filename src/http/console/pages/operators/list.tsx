@@ -4,7 +4,7 @@ import { registryFor } from "../../../request/admit-caller.ts";
 import { numberCursorOf } from "../../../resources/cursor.ts";
 import { OperatorsQuery } from "../../../resources/operators/schemas.ts";
 import { Done } from "../../components/done.tsx";
-import { KeyTable, withEndings } from "../../components/keys.tsx";
+import { KeyTable, withEndings } from "../../components/key-details.tsx";
 import { List, rowsBefore } from "../../components/list.tsx";
 import type { SignedInEnv } from "../../console-env.ts";
 import { OPERATORS, operatorPath } from "../../paths.ts";

@@ -1,6 +1,6 @@
 import type { Issue } from "../../../../../common/issue.ts";
 import type { RequestContext } from "../../../app-env.ts";
-import { OperatorKeyField } from "../../components/fields.tsx";
+import { OperatorKeyField } from "../../components/inputs.tsx";
 import type { SignedInEnv } from "../../console-env.ts";
 import { CONSOLE, SIGN_IN, withQuery } from "../../paths.ts";
 import { respondWithPage } from "../../response/respond-with-page.tsx";

@@ -8,7 +8,7 @@ import { grantOf } from "../../../domain/credentials/rights.ts";
 import type { StoredKey } from "../../../records.ts";
 import { Badge } from "./detail.tsx";
 import { ActorLink, Reason } from "./events.tsx";
-import { Select } from "./fields.tsx";
+import { Select } from "./inputs.tsx";
 import { Text, Time } from "./text.tsx";
 
 /** When a key ends or has ended; `undefined` if it does not. */

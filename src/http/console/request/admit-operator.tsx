@@ -29,7 +29,7 @@ import { readSession } from "./session-cookie.ts";
  * The operator's own key is checked here too, for the forms that ask for it. A session that began with an assertion of the company's
  * proxy needs one in each request, and for those forms a recent one. The sign-out needs none.
  */
-export const authorize = createMiddleware<EnvironmentEnv>(async (c, next) => {
+export const admitOperator = createMiddleware<EnvironmentEnv>(async (c, next) => {
   const pattern = routePath(c, -1);
   const access = pageAccessOf(c.req.method, pattern);
   if (access) c.set("access", access);
