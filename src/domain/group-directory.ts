@@ -1,7 +1,6 @@
 import { DurableObject } from "cloudflare:workers";
 import { fail, ok, type Result } from "../../common/result.ts";
 import type { GroupSnapshot, ListedGroup, StoredKey } from "../records.ts";
-import { probeDisk } from "../storage/probe-disk.ts";
 import type { BackupPage, BackupPosition } from "./backup/backup.ts";
 import { type RestoreFailure, type RestorePage, type RestoreProgress, type Taken, takePage } from "./backup/restore.ts";
 import { type Admitted, admitKey, admittedOperator, type CallerFailure } from "./credentials/admission.ts";
@@ -16,17 +15,15 @@ import {
 } from "./credentials/caller.ts";
 import type { FoundKey, KeyDraft, KeyFailure, KeyPage, KeyQuery, KeyRoll } from "./credentials/keys.ts";
 import type { PresentedViewer, Reason } from "./credentials/reasons.ts";
+import { reasonsOfViewer } from "./credentials/reasons.ts";
 import type { Scope } from "./credentials/rights.ts";
-import { reasonsOfViewer } from "./credentials/viewer-reasons.ts";
 import { type DirectoryParts, directoryPartsOf } from "./directory-parts.ts";
 import type { FailureOf, Idempotent } from "./failure.ts";
 import { type Endings, type ShownGroup, withEndings } from "./feed/endings.ts";
-import type { EventPage, EventQuery } from "./feed/event.ts";
+import type { EventPage, EventQuery, NewestPage, NewestQuery } from "./feed/event.ts";
 import type { HistoryFailure, HistoryPage, HistoryQuery } from "./feed/group-history.ts";
-import type { NewestPage, NewestQuery } from "./feed/newest-events.ts";
 import { type Listed, Lists } from "./lists.ts";
-import type { GroupCounts } from "./search/group-count.ts";
-import type { SearchQuery } from "./search/group-search.ts";
+import type { GroupCounts, SearchQuery } from "./search/group-scans.ts";
 import type { StateFailure } from "./user-groups/entity-tag.ts";
 import type { GroupPage, PageQuery } from "./user-groups/group-page.ts";
 import type {
@@ -239,7 +236,7 @@ export class GroupDirectory extends DurableObject<Env> {
 
   /** Writes to the disk, and keeps nothing. It fails if the disk is full. */
   probeDisk(): void {
-    probeDisk(this.ctx.storage);
+    this.#parts.schema.probeDisk();
   }
 
   /** Before a call is tried again on a full disk. */

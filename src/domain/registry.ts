@@ -3,10 +3,9 @@ import { directoryName, type Environment } from "../../common/environment.ts";
 import { ERASE_RETRY_SECONDS } from "../../common/limits.ts";
 import { fail, ok, type Result } from "../../common/result.ts";
 import type { Location, StoredEnvironment, StoredKey, Tombstone } from "../records.ts";
-import { probeDisk } from "../storage/probe-disk.ts";
 import type { BackupPage, BackupPosition } from "./backup/backup.ts";
 import { type RestoreFailure, type RestorePage, type RestoreProgress, type Taken, takePage } from "./backup/restore.ts";
-import { type AdmitFailure, admitPresented, type NeededRole } from "./credentials/admit-presented.ts";
+import { type AdmitFailure, admitPresented, type NeededRole } from "./credentials/admission.ts";
 import {
   authorOf,
   type By,
@@ -20,8 +19,14 @@ import type { FoundKey, KeyDraft, KeyPage, KeyQuery, KeyRoll } from "./credentia
 import { issueWithEmail, NO_OPERATOR, type RollOperatorFailure, rollOperatorKey } from "./credentials/operators.ts";
 import type { LadderRole } from "./credentials/rights.ts";
 import type { FailureOf, Idempotent } from "./failure.ts";
-import { type EventPage, type EventQuery, readNoEvents } from "./feed/event.ts";
-import { type NewestPage, type NewestQuery, NO_NEWEST } from "./feed/newest-events.ts";
+import {
+  type EventPage,
+  type EventQuery,
+  type NewestPage,
+  type NewestQuery,
+  NO_NEWEST,
+  readNoEvents,
+} from "./feed/event.ts";
 import { type RegistryParts, registryPartsOf } from "./registry-parts.ts";
 import {
   type EnvironmentPage,
@@ -330,12 +335,12 @@ export class Registry extends DurableObject<Env> {
     graveyard.page(0, 1);
     this.#parts.operators.list({ start: 0, limit: 1 });
     changes.newestId;
-    probeDisk(this.ctx.storage);
+    this.#parts.schema.probeDisk();
   }
 
   /** Writes to the disk, and keeps nothing. It fails if the disk is full. */
   probeDisk(): void {
-    probeDisk(this.ctx.storage);
+    this.#parts.schema.probeDisk();
   }
 
   /** Before a call is tried again on a full disk. */

@@ -9,7 +9,6 @@ import type { ACCESS, RoutesOf } from "./access.ts";
 import type { AppEnv, Credential, RequestEnv } from "./app-env.ts";
 import { collectGarbage } from "./collect-garbage.ts";
 import { operatorConsole } from "./console/console.tsx";
-import { styles } from "./console/styles.ts";
 import {
   DurableObjectRestoring,
   DurableObjectUnavailable,
@@ -17,13 +16,12 @@ import {
   problemOf,
   StorageFull,
 } from "./durable-objects.ts";
-import { reference } from "./pages/reference.ts";
-import { readCredential } from "./request/authenticate.ts";
+import { publicFiles } from "./public-files.ts";
+import { readCredential, ringOf } from "./request/authenticate.ts";
 import { loggedClient } from "./request/client-address.ts";
 import { cors } from "./request/cors.ts";
 import { validHostOnly } from "./request/host.ts";
 import { allowMethods, methodsOfCalls, overrideMethod, refuseConnect } from "./request/methods.ts";
-import { ringOf } from "./request/signing-ring.ts";
 import { apiKeys } from "./resources/api-keys/routes.ts";
 import { backups, restores } from "./resources/backups/routes.ts";
 import { credentials } from "./resources/credentials/routes.ts";
@@ -140,8 +138,7 @@ const router = new Hono<RequestEnv>({ strict: false, router: new SplitRouter() }
   .route(JWKS_PATH, jwks)
   .route("/.well-known/openid-configuration", discovery)
   .route("/", operatorConsole)
-  .route("/", styles)
-  .route("/", reference)
+  .route("/", publicFiles)
   .notFound((c) => refuse(c, { code: "route_not_found" }))
   .onError((error, c) => {
     c.set("problem", problemOf(error));

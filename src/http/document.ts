@@ -1,10 +1,10 @@
 import { BODY_BYTES_MAX, RATE_LIMIT_SECONDS, UNAVAILABLE_RETRY_SECONDS } from "../../common/limits.ts";
 import { type Access, accessOf } from "./access.ts";
-import { curlOf } from "./openapi/curl.ts";
 import { errorSchemas, refusalResponses } from "./openapi/failures.ts";
 import { components, jsonSchema } from "./openapi/json-schema.ts";
 import {
   type CredentialName,
+  curlOf,
   type DescribedCall,
   type Operation,
   REQUEST_HEADERS,
@@ -18,7 +18,6 @@ import { credentialOperations } from "./resources/credentials/openapi.ts";
 import { environmentOperations } from "./resources/environments/openapi.ts";
 import { eventOperations } from "./resources/events/openapi.ts";
 import { operatorOperations } from "./resources/operators/openapi.ts";
-import { readinessOperations } from "./resources/readiness/openapi.ts";
 import { userGroupOperations } from "./resources/user-groups/openapi.ts";
 import { userGroupByNumberOperations } from "./resources/user-groups-by-number/openapi.ts";
 import { publicKeyOperations, viewerSessionOperations } from "./resources/viewer-sessions/openapi.ts";
@@ -129,7 +128,6 @@ const OPERATIONS: Record<DescribedCall, Operation> = {
   ...backupOperations,
   ...publicKeyOperations,
   ...whoamiOperations,
-  ...readinessOperations,
   ...referenceOperations,
 };
 

@@ -46,6 +46,15 @@ export class Schema {
     this.#isRestoring = isRestoring;
   }
 
+  /**
+   * Writes to the disk, and keeps nothing: SQLite writes the changed page when the transaction ends. If the disk is full, the call
+   * whose transaction it is fails with SQLITE_FULL.
+   */
+  probeDisk(): void {
+    this.#storage.kv.put("probe", true);
+    this.#storage.kv.delete("probe");
+  }
+
   /** The number of the schema of this release. */
   get number(): number {
     return Math.max(...this.#migrations.map(({ number }) => number));

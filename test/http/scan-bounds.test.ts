@@ -12,7 +12,7 @@ import {
   SEARCH_TURN_ROWS_MAX,
   SEARCH_TURN_UNITS_MAX,
 } from "../../common/limits.ts";
-import { GroupSearch } from "../../src/domain/search/group-search.ts";
+import { GroupSearch } from "../../src/domain/search/group-scans.ts";
 import { GroupStore } from "../../src/storage/group-store.ts";
 import { endingRows, SCAN_ROWS_PER_TURN } from "../../tools/bench/costs.ts";
 import { byNumber } from "../support/by-number.ts";

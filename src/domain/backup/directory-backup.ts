@@ -1,15 +1,23 @@
-import { BACKUP_ROWS_MAX, LIST_BYTES_MAX } from "../../../common/limits.ts";
+import {
+  BACKUP_ROWS_MAX,
+  ENDED_SESSIONS_MAX,
+  KEYS_PER_ENVIRONMENT_MAX,
+  LIST_BYTES_MAX,
+  NUMBERS_SKIPPED_BY_RESTORE,
+} from "../../../common/limits.ts";
 import { fail, ok, type Result } from "../../../common/result.ts";
 import type { StoredEvent } from "../../records.ts";
 import type { EndedSessionStore } from "../../storage/ended-session-store.ts";
 import type { EventStore } from "../../storage/event-store.ts";
 import type { GroupStore } from "../../storage/group-store.ts";
 import type { KeyStore } from "../../storage/key-store.ts";
+import type { TombstoneStore } from "../../storage/tombstone-store.ts";
 import type { FailureOf } from "../failure.ts";
 import type { Read } from "../turns.ts";
 import { nameOfEnded } from "../user-groups/ended-sessions.ts";
 import { bytesOf } from "../user-groups/user-group.ts";
 import {
+  type BackupItem,
   type BackupPage,
   type BackupPosition,
   bytesOfEvent,
@@ -18,6 +26,7 @@ import {
   OpenPage,
   positionIn,
 } from "./backup.ts";
+import { checkCounts, checkRoom, type RestorePage, type RestoreTarget, UnfitLine } from "./restore.ts";
 
 /** The stores of a directory. */
 export type DirectoryStores = {
@@ -138,3 +147,54 @@ const readOf = (page: OpenPage, next: BackupPosition | null): Result<Read<Backup
     page: { items: page.items, next },
     share: Math.min(1, Math.max(page.items.length / BACKUP_ROWS_MAX, page.bytes / LIST_BYTES_MAX)),
   });
+
+/** Restores an environment's backup into the stores of its directory. */
+export function directoryTarget(
+  { groups, keys, events, endedSessions }: DirectoryStores,
+  tombstones: TombstoneStore,
+): RestoreTarget {
+  const putGroup = (record: Extract<BackupItem, { kind: "user_group" }>["record"], skipped: number[]) => {
+    if (skipped.includes(record.teamId)) tombstones.noteSkipped(record.teamId);
+    else groups.put(record);
+  };
+
+  return {
+    isEmpty: () => keys.count() === 0 && groups.isEmpty(),
+    isUnchanged: () => !events.hasAfterRestore(),
+    begin: () => groups.setUniqueIds(false),
+
+    put(item: BackupItem, { skipped }: RestorePage): void {
+      if (item.kind === "user_group") putGroup(item.record, skipped);
+      else if (item.kind === "api_key") keys.put(item.record);
+      else if (item.kind === "ended_session") endedSessions.put(item.record);
+      else if (item.kind === "event") {
+        const { type, teamId } = item.record;
+        events.put(item.record);
+        if (type !== "user_group.purged" || teamId === null) return;
+        groups.drop(teamId);
+        tombstones.deleteSkipped(teamId);
+      } else if (item.kind !== "header") throw new UnfitLine(`No environment has a line of the kind ${item.kind}.`);
+    },
+
+    finish(footer, counts, { rotateTokens, revokeKeys }): void {
+      const skipped = tombstones.skipped();
+      checkRoom("API keys", keys.count(), KEYS_PER_ENVIRONMENT_MAX);
+      checkRoom("ended sessions", endedSessions.count(), ENDED_SESSIONS_MAX);
+      checkCounts(footer, {
+        groups: groups.count() + skipped.count,
+        api_keys: counts.api_key ?? 0,
+        events: counts.event ?? 0,
+        ended_sessions: counts.ended_session ?? 0,
+      });
+      groups.setUniqueIds(true);
+      const now = Date.now();
+      if (rotateTokens) groups.rotateAll(now);
+      if (revokeKeys) keys.revokeAll(now);
+      const highest = Math.max(groups.highestTeamId(), events.highestTeamId(), skipped.highest);
+      groups.setLastTeamId(highest + NUMBERS_SKIPPED_BY_RESTORE - 1);
+      keys.setLastId(keys.highestId() + NUMBERS_SKIPPED_BY_RESTORE - 1);
+      events.setLastId(events.newestId() + NUMBERS_SKIPPED_BY_RESTORE - 1);
+      tombstones.deleteAllSkipped();
+    },
+  };
+}

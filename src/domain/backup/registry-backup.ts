@@ -1,4 +1,4 @@
-import { BACKUP_ROWS_MAX, LIST_BYTES_MAX } from "../../../common/limits.ts";
+import { BACKUP_ROWS_MAX, LIST_BYTES_MAX, NUMBERS_SKIPPED_BY_RESTORE, OPERATORS_MAX } from "../../../common/limits.ts";
 import { ok, type Result } from "../../../common/result.ts";
 import type { EnvironmentStore } from "../../storage/environment-store.ts";
 import type { EventStore } from "../../storage/event-store.ts";
@@ -7,6 +7,7 @@ import type { KeyStore } from "../../storage/key-store.ts";
 import type { FailureOf } from "../failure.ts";
 import type { Read } from "../turns.ts";
 import { type BackupItem, type BackupPage, type BackupPosition, bytesOfEvent, OpenPage, positionIn } from "./backup.ts";
+import { checkCounts, checkRoom, type RestoreTarget, UnfitLine } from "./restore.ts";
 
 /** The tables in the order in which each page goes on with them. */
 const TABLES = ["environments", "tombstones", "events"] as const;
@@ -108,4 +109,33 @@ const positionAfter = (position: BackupPosition, progress: Record<Table, TablePr
       [`after_${table}`, progress[table].last],
     ]),
   ),
+});
+
+/** Restores the registry's backup into its stores. */
+export const registryTarget = ({ operators, environments, graveyard, events }: RegistryStores): RestoreTarget => ({
+  isEmpty: () => operators.count() === 0 && environments.page(0, 1).length === 0,
+  // The restores of environments follow that of the registry.
+  isUnchanged: () => !events.hasAfterRestore("environment.restored"),
+  begin: () => undefined,
+
+  put(item: BackupItem): void {
+    if (item.kind === "operator") operators.put(item.record);
+    else if (item.kind === "environment") environments.insert(item.record);
+    else if (item.kind === "tombstone") graveyard.bury(item.record.environment, item.record);
+    else if (item.kind === "event") events.put(item.record);
+    else if (item.kind !== "header") throw new UnfitLine(`The registry has no line of the kind ${item.kind}.`);
+  },
+
+  finish(footer, counts, { revokeKeys }): void {
+    checkRoom("operators", operators.count(), OPERATORS_MAX);
+    checkCounts(footer, {
+      operators: counts.operator ?? 0,
+      environments: counts.environment ?? 0,
+      tombstones: counts.tombstone ?? 0,
+      events: counts.event ?? 0,
+    });
+    if (revokeKeys) operators.revokeAll(Date.now());
+    operators.setLastId(operators.highestId() + NUMBERS_SKIPPED_BY_RESTORE - 1);
+    events.setLastId(events.newestId() + NUMBERS_SKIPPED_BY_RESTORE - 1);
+  },
 });

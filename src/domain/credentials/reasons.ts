@@ -1,6 +1,13 @@
-import type { Actor, StoredEvent } from "../../records.ts";
+import { ENDING_EVENTS_EXAMINED_MAX } from "../../../common/limits.ts";
+import type { Actor, StoredEvent, UserGroup } from "../../records.ts";
+import type { EventStore } from "../../storage/event-store.ts";
+import { endingsOf } from "../feed/endings.ts";
+import type { EndedSessions } from "../user-groups/ended-sessions.ts";
+import type { Groups } from "../user-groups/groups.ts";
+import { snapshotFor } from "../user-groups/user-group.ts";
 import type { PresentedSession, PresentedToken } from "./caller.ts";
-import type { FoundKey } from "./keys.ts";
+import { sameBytes } from "./credential.ts";
+import type { FoundKey, Keys } from "./keys.ts";
 
 /** Why a credential is refused, by a name that has one code and one message. */
 export type ReasonName =
@@ -32,11 +39,7 @@ export type PresentedViewer = ({ kind: "token" } & PresentedToken) | ({ kind: "s
 export const reasonOf = (name: ReasonName, since: number | null = null): Reason => ({ name, since, by: null });
 
 /** A reason that an event records, if the feed still has it. */
-export const recordedReason = (
-  name: ReasonName,
-  event: StoredEvent | undefined,
-  since = event?.at ?? null,
-): Reason => ({
+const recordedReason = (name: ReasonName, event: StoredEvent | undefined, since = event?.at ?? null): Reason => ({
   name,
   since,
   by: event?.actor ?? null,
@@ -49,3 +52,66 @@ export function reasonsOfKey({ key: { revokedAt, expiresAt }, ending }: FoundKey
     ...(expiresAt !== null && expiresAt <= now ? [reasonOf("key_expired", expiresAt)] : []),
   ];
 }
+
+type Parts = { groups: Groups; keys: Keys; ended: EndedSessions; stores: { events: EventStore } };
+type Of<Kind extends PresentedViewer["kind"]> = Extract<PresentedViewer, { kind: Kind }>;
+
+/** All reasons why the directory refuses a viewer at `now`. It only reads: it notes no view and no use of a key. */
+export function reasonsOfViewer(parts: Parts, viewer: PresentedViewer, now: number): Reason[] {
+  const teamId = viewer.kind === "token" ? viewer.id : viewer.teamId;
+  const group = parts.groups.find(teamId) ?? parts.groups.findDeleted(teamId);
+  return [
+    ...(viewer.kind === "session" ? [...reasonsOfMinter(parts, viewer, now), ...reasonsOfEnd(parts, viewer)] : []),
+    ...(group ? reasonsOfGroup(parts, group, viewer, now) : [reasonOf("group_unknown")]),
+  ];
+}
+
+/** The end of the API key that minted a session. */
+function reasonsOfMinter({ keys }: Parts, { keyId }: Of<"session">, now: number): Reason[] {
+  const [found] = keys.find([keyId]);
+  if (!found) return [reasonOf("minter_ended")];
+  const [end] = reasonsOfKey(found, now);
+  return end ? [{ ...end, name: "minter_ended" }] : [];
+}
+
+/** The end of the session itself, or of its person's. The number of an end is that of its event. */
+function reasonsOfEnd({ ended, stores: { events } }: Parts, session: Of<"session">): Reason[] {
+  const end = ended.endOf(session);
+  if (!end) return [];
+  const [event] = events.page(end.id - 1, 1);
+  return [recordedReason("session_ended", event?.id === end.id ? event : undefined, end.endedAt)];
+}
+
+function reasonsOfGroup({ stores: { events } }: Parts, group: UserGroup, viewer: PresentedViewer, now: number) {
+  const presented = viewer.kind === "token" ? { nonce: viewer.nonce } : { generation: viewer.generation };
+  const { deletedBy = null, suspendedBy = null } = endingsOf(events, group);
+  const { deletedAt, suspendedAt } = group;
+  const isCurrent = snapshotFor(group, presented, now) !== undefined;
+  return [
+    ...(isCurrent ? [] : [viewer.kind === "token" ? supersession(events, group, viewer) : endOfAll(events, viewer)]),
+    ...(deletedAt === null ? [] : [{ name: "group_deleted", since: deletedAt, by: deletedBy } as const]),
+    ...(suspendedAt === null ? [] : [{ name: "suspended", since: suspendedAt, by: suspendedBy } as const]),
+  ];
+}
+
+/** The last rotation, or the end of its grace if that has ended this token. Of an older token, it may be a rotation before that one. */
+function supersession(
+  events: EventStore,
+  { teamId, graceNonce, graceEndsAt }: UserGroup,
+  { nonce }: Of<"token">,
+): Reason {
+  const newest = events.newestOfGroup(teamId, ENDING_EVENTS_EXAMINED_MAX);
+  const rotation = newest.find(({ type }) => type === "user_group.token_rotated");
+  const hadGrace = graceNonce !== null && sameBytes(graceNonce, nonce);
+  return recordedReason("superseded", rotation, hadGrace ? graceEndsAt : rotation?.at);
+}
+
+/** The first change after the mint that ended all sessions of the group. */
+function endOfAll(events: EventStore, { teamId, seq }: Of<"session">): Reason {
+  const range = { from: seq + 1, before: seq + 1 + ENDING_EVENTS_EXAMINED_MAX };
+  return recordedReason("sessions_ended", events.ofGroup(teamId, range).find(endsAll));
+}
+
+const endsAll = ({ type, details }: StoredEvent): boolean =>
+  type === "user_group.token_rotated" ||
+  (type === "viewer_sessions.ended" && details.session_id === undefined && details.viewer_id === undefined);

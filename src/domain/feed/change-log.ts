@@ -12,8 +12,16 @@ import type { Chore, Chores } from "../chores.ts";
 import type { Author } from "../credentials/caller.ts";
 import type { FailureOf } from "../failure.ts";
 import type { Read } from "../turns.ts";
-import { type ChangeDescription, type EventPage, type EventQuery, firstSince, readEvents } from "./event.ts";
-import { type NewestPage, type NewestQuery, readNewest } from "./newest-events.ts";
+import {
+  type ChangeDescription,
+  type EventPage,
+  type EventQuery,
+  firstSince,
+  type NewestPage,
+  type NewestQuery,
+  readEvents,
+  readNewest,
+} from "./event.ts";
 
 /** Records what changes in one Durable Object, for as long as `EVENT_DAYS` sets. */
 export class ChangeLog {

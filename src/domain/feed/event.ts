@@ -48,7 +48,7 @@ export type EventQuery = EventFilter & {
 };
 
 /** Which events to return. A group is named by its id, also its previous one, or by its number. */
-export type EventFilter = {
+type EventFilter = {
   type?: EventType | undefined;
   providedId?: string | undefined;
   teamId?: number | undefined;
@@ -101,11 +101,11 @@ export function readEvents(
 }
 
 /** Whether the filter names anything. */
-export const isFiltered = ({ type, providedId, teamId, actor }: EventFilter): boolean =>
+const isFiltered = ({ type, providedId, teamId, actor }: EventFilter): boolean =>
   [type, providedId, teamId, actor].some((each) => each !== undefined);
 
 /** Whether a filter lets an event pass. */
-export const matches = (event: StoredEvent, { type, providedId, teamId, actor }: EventFilter): boolean =>
+const matches = (event: StoredEvent, { type, providedId, teamId, actor }: EventFilter): boolean =>
   (type === undefined || event.type === type) &&
   (providedId === undefined || isAbout(event, providedId)) &&
   (teamId === undefined || event.teamId === teamId) &&
@@ -133,4 +133,40 @@ export function firstSince(
     else high = middle;
   }
   return low;
+}
+
+/**
+ * Asks for at most `limit` events, newest first: those with a number below `before`, none from before the time `since`, and none from
+ * `until` on. Both are milliseconds since 1970. A directory of 1.0 ignores `until`.
+ */
+export type NewestQuery = EventFilter & {
+  before?: number | undefined;
+  since?: number | undefined;
+  until?: number | undefined;
+  limit: number;
+};
+
+/**
+ * Some events, newest first, and the `before` of the next page; `null` after the oldest event. `searchedBackTo` is the time of the
+ * oldest event that was examined, if any was.
+ */
+export type NewestPage = { events: StoredEvent[]; next: number | null; searchedBackTo?: number | undefined };
+
+/** The page of a feed whose database has no tables yet. */
+export const NO_NEWEST: Read<NewestPage> = { page: { events: [], next: null }, share: 0 };
+
+/** Reads one page of a feed, newest first. Filters examine a bounded number of events, so a page may be empty and have more after it. */
+export function readNewest(store: EventStore, query: NewestQuery): Read<NewestPage> {
+  const { before, since, until, limit, ...filter } = query;
+  const oldest = store.oldest(1)[0]?.id ?? 1;
+  const newest = store.newestId();
+  const first = since === undefined ? oldest : firstSince(store, since, { oldest, newest });
+  const end = until === undefined ? newest + 1 : firstSince(store, until, { oldest, newest });
+  const start = Math.min(before ?? end, end);
+  const examined = store.pageBefore({ before: start, from: first }, isFiltered(filter) ? EVENTS_EXAMINED_MAX : limit);
+  const matching = examined.filter((event) => matches(event, filter));
+  const events = matching.slice(0, limit);
+  const last = (matching.length > limit ? events.at(-1) : examined.at(-1))?.id ?? first;
+  const searchedBackTo = examined.at(-1)?.at;
+  return { page: { events, next: last > first ? last : null, searchedBackTo }, share: examined.length / EVENTS_MAX };
 }

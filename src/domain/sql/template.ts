@@ -3,7 +3,6 @@ import type { FailureOf } from "../failure.ts";
 import { type BoundPiece, type Clause, type ClauseRange, Clauses, type Piece } from "./clauses.ts";
 import { findConstantTerms } from "./order-by.ts";
 import { type BindFailure, writeSql } from "./sql-writer.ts";
-import { StringContinuation } from "./string-continuation.ts";
 import {
   characterAt,
   findAmbiguity,
@@ -14,6 +13,7 @@ import {
   readToken,
   type Source,
   type TextToken,
+  type Token,
   type VariableToken,
 } from "./tokens.ts";
 import { NAME_OF_GROUP, NAME_OF_PERSON, NAME_OF_VALUE } from "./variables.ts";
@@ -149,4 +149,46 @@ function mergesWith(before: Piece | undefined, next: Piece | undefined): boolean
   const endsInBlank = before.kind === "text" && BLANK.test(before.text.charAt(before.text.length - 1));
   const beginsWithBlank = next.kind === "text" && BLANK.test(next.text.charAt(0));
   return !endsInBlank && !beginsWithBlank;
+}
+
+/**
+ * PostgreSQL joins a string to one on an earlier line when only blanks and comments stand between them, and reads it by
+ * the rules of the first: `E'a'` makes backslashes of the second escape quotes. A variable counts as a string, because some
+ * drivers write its value as one.
+ */
+class StringContinuation {
+  /** Where the last string begins, if only blanks and comments follow it: on this line, or on an earlier one. */
+  #last: { onThisLine?: number | undefined; onEarlierLine?: number | undefined } = {};
+  #beforeClause = this.#last;
+
+  /** Refuses a token that continues a string. */
+  add(token: Token, at: number): Refusal | undefined {
+    if (token.kind === "[[") {
+      this.#beforeClause = this.#last;
+    } else if (token.kind === "]]") {
+      // The clause may be kept or dropped.
+      this.#last = {
+        onThisLine: this.#last.onThisLine ?? this.#beforeClause.onThisLine,
+        onEarlierLine: this.#last.onEarlierLine ?? this.#beforeClause.onEarlierLine,
+      };
+    } else {
+      const continued = this.#last.onEarlierLine;
+      if (continued !== undefined && (token.kind === "variable" || token.text.startsWith("'")))
+        return {
+          position: continued,
+          reason:
+            "Databases disagree on a string or variable that another one on a later line follows. Write one string, or put an " +
+            "operator or comma between them.",
+        };
+      this.#pass(token, at);
+    }
+    return undefined;
+  }
+
+  #pass(token: Piece, at: number): void {
+    if (token.kind === "variable" || token.quoted === "string") this.#last = { onThisLine: at };
+    else if (token.quoted !== "comment" && /\S/.test(token.text)) this.#last = {};
+    else if (token.text.includes("\n"))
+      this.#last = { onEarlierLine: this.#last.onThisLine ?? this.#last.onEarlierLine };
+  }
 }

@@ -25,10 +25,9 @@ import {
 } from "./pages/operators/changes.tsx";
 import { issueOperatorKey, issueOperatorPage } from "./pages/operators/issue.tsx";
 import { listOperators } from "./pages/operators/list.tsx";
-import { endSessions, listSessions } from "./pages/own-sessions.tsx";
+import { endSessions, listSessions, signOut } from "./pages/own-sessions.tsx";
 import { search, searchPage } from "./pages/search.tsx";
-import { signIn } from "./pages/sign-in/routes.ts";
-import { signOut } from "./pages/sign-out.ts";
+import { signIn } from "./pages/sign-in.tsx";
 import { ENVIRONMENTS } from "./paths.ts";
 import { admitOperator } from "./request/admit-operator.tsx";
 import { protect } from "./request/protect.tsx";

@@ -10,6 +10,16 @@ const Health = z.strictObject({
   version: z.string().meta({ description: "The version of the service.", examples: [version] }),
 });
 
+const Readiness = z.strictObject({
+  success: Success,
+  ready: z.literal(true).meta({ description: "The service can serve calls.", examples: [true] }),
+  version: z.string().meta({ description: "The version of the service.", examples: [version] }),
+  jurisdiction: z
+    .enum(["eu", "us"])
+    .nullable()
+    .meta({ description: "Where the platform keeps all data, or null for no restriction.", examples: [null] }),
+});
+
 const link = (what: string, path: string) => z.string().meta({ description: `The path of ${what}.`, examples: [path] });
 
 const Service = z.strictObject({
@@ -31,6 +41,15 @@ const Service = z.strictObject({
 
 /** The calls that take no credential. */
 export const referenceOperations = {
+  "GET /ready": {
+    id: "checkReadiness",
+    tag: "About",
+    summary: "Check that the service can serve calls",
+    description:
+      "Asks the registry, at most every 5 seconds, whether it answers and its storage can be read and written. It takes no credential. HEAD is answered as well.",
+    answer: { status: 200, description: "It can.", content: { name: "Readiness", schema: Readiness } },
+    refusals: ["not_ready"],
+  },
   "GET /": {
     id: "describeService",
     tag: "About",

@@ -9,7 +9,7 @@ import type { Failure, FailureOf } from "../../domain/failure.ts";
 import { directoryOf } from "../durable-objects.ts";
 import { presentedSession } from "../request/admit-viewer.ts";
 import { allowsBrowserTokens } from "../request/authenticate.ts";
-import type { OperatorCall } from "./issue-credential.ts";
+import type { OperatorCall } from "./keys.ts";
 
 /** What an operator asks about: a credential, the environment that it should be of, and the origin of the page that presents it. */
 export type Question = { text: string; audience?: string | undefined; origin?: string | undefined };

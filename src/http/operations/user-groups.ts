@@ -1,5 +1,5 @@
 import type { Caller } from "../../domain/credentials/caller.ts";
-import { isSearch, type SearchQuery } from "../../domain/search/group-search.ts";
+import { isSearch, type SearchQuery } from "../../domain/search/group-scans.ts";
 import type { PageQuery } from "../../domain/user-groups/group-page.ts";
 import type { Directory } from "../durable-objects.ts";
 

@@ -14,8 +14,7 @@ import type {
   With,
 } from "../app-env.ts";
 import { directoryOf, type RemoteRegistry, registryOf } from "../durable-objects.ts";
-import type { Manager } from "../operations/api-keys.ts";
-import type { OperatorCall } from "../operations/issue-credential.ts";
+import type { Manager, OperatorCall } from "../operations/keys.ts";
 import { failureAfterCheck } from "../response/refuse-request.ts";
 import { environmentFieldsOf, namedEnvironment } from "./query.ts";
 

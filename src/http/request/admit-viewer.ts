@@ -1,8 +1,10 @@
 import {
+  CACHE_CONTROL_UNITS_MAX,
   LEASE_CLOCK_SECONDS_MAX,
   LEASE_READ_SECONDS_MAX,
   LEASE_SECONDS_MAX,
   SESSION_STALE_CLOCK_SECONDS_MAX,
+  STALE_SECONDS_MIN,
 } from "../../../common/limits.ts";
 import { fail, ok, type Result } from "../../../common/result.ts";
 import type { PresentedSession } from "../../domain/credentials/caller.ts";
@@ -16,7 +18,6 @@ import type { GroupSnapshot, Lease } from "../../records.ts";
 import { type TokenIndex, tokenIndexOf } from "../../storage/token-index.ts";
 import type { CallEnv, RequestContext, Viewer } from "../app-env.ts";
 import { directoryOf } from "../durable-objects.ts";
-import { maxAgeOf, oldestAnswerOf } from "./cache-control.ts";
 
 /**
  * Finds the group of the viewer's token. The directory answers, unless the caller accepts a stale answer and KV has a lease
@@ -146,4 +147,41 @@ async function putLease(
   } catch (error) {
     log.warn({ request_id: c.get("requestId"), message: "A lease could not be written.", error: String(error) });
   }
+}
+
+/** A directive of Cache-Control (RFC 9111, section 5.2): a token, with or without a token or a quoted string as argument. */
+const DIRECTIVE = /^\s*([!#$%&'*+\-.^_`|~\w]+)\s*(?:=\s*(?:"((?:[^"\\]|\\.)*)"|([!#$%&'*+\-.^_`|~\w]+)))?\s*$/;
+/** Commas outside of quoted strings. */
+const COMMAS = /,(?=(?:[^"]*"[^"]*")*[^"]*$)/;
+
+/**
+ * How old an answer a request's Cache-Control accepts, in seconds: its `max-age`, if that is at least a minute and there is
+ * neither `no-cache` nor `no-store`. `undefined` accepts no stale answer, and so does a header that is malformed or very
+ * long. Of several `max-age` the smallest counts.
+ */
+function maxAgeOf(cacheControl: string | undefined): number | undefined {
+  const maxAge = cacheControl === undefined ? undefined : askedMaxAgeOf(cacheControl);
+  return maxAge !== undefined && maxAge !== Number.POSITIVE_INFINITY && maxAge >= STALE_SECONDS_MIN
+    ? maxAge
+    : undefined;
+}
+
+/**
+ * How old an answer may be that the session has allowed to be stale, in seconds: the request's `max-age`, or any age without
+ * one. `undefined` asks for a fresh answer, as `no-cache`, `no-store` and a malformed header do.
+ */
+const oldestAnswerOf = (cacheControl: string | undefined): number | undefined => askedMaxAgeOf(cacheControl ?? "");
+
+function askedMaxAgeOf(cacheControl: string): number | undefined {
+  if (cacheControl.length > CACHE_CONTROL_UNITS_MAX) return undefined;
+  const parts = cacheControl.split(COMMAS).filter((part) => part.trim() !== "");
+  const directives = parts.map((part) => DIRECTIVE.exec(part)).filter((directive) => directive !== null);
+  const named = (name: string) => directives.filter((directive) => directive[1]?.toLowerCase() === name);
+  const ages = named("max-age").map((directive) => {
+    const argument = directive[2] ?? directive[3] ?? "";
+    return /^\d+$/.test(argument) ? Number(argument) : 0;
+  });
+  const isMalformed = directives.length !== parts.length;
+  const isForbidden = named("no-cache").length + named("no-store").length > 0;
+  return isMalformed || isForbidden ? undefined : Math.min(...ages);
 }

@@ -2,7 +2,7 @@ import { createMiddleware } from "hono/factory";
 import { AUTHORIZATION_WORDS_MAX, OPERATOR_TOKEN_UNITS_MIN } from "../../../common/limits.ts";
 import { fail, ok, type Result } from "../../../common/result.ts";
 import { readSetting } from "../../../common/settings/settings.ts";
-import { verifyCredential } from "../../domain/credentials/credential.ts";
+import { importRing, type SigningRing, verifyCredential } from "../../domain/credentials/credential.ts";
 import { verifySession } from "../../domain/credentials/viewer-session.ts";
 import type { FailureOf } from "../../domain/failure.ts";
 import type { AppEnv, Credential, RequestContext } from "../app-env.ts";
@@ -140,4 +140,20 @@ export async function askIfOperatorToken(
 /** Counts a refused credential. Returns whether its address is still within the limit. */
 export async function countRefused(c: RequestContext<AppEnv>): Promise<boolean> {
   return (await c.env.REFUSED_CREDENTIAL_LIMIT.limit({ key: clientAddress(c) })).success;
+}
+
+/**
+ * The imported keys, once per isolate and value. This is the ring and not its promise: a promise belongs to the request that
+ * made it, and could end with it.
+ */
+let last: { text: string | undefined; ring: Result<SigningRing, string> } | undefined;
+
+/** The ring of `SIGNING_KEYS`. A failure is a sentence for the operator, which quotes no key. */
+export async function ringOf(env: Env): Promise<Result<SigningRing, string>> {
+  const { SIGNING_KEYS: text } = env;
+  if (last && last.text === text) return last.ring;
+  const keys = readSetting(env, "SIGNING_KEYS");
+  const ring = keys.ok ? ok(await importRing(keys.value)) : keys;
+  last = { text, ring };
+  return ring;
 }

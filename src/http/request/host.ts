@@ -1,5 +1,8 @@
 import { createMiddleware } from "hono/factory";
 import { HOST_UNITS_MAX } from "../../../common/limits.ts";
+import { isLoopback } from "../../../common/origin.ts";
+import { fail, ok, type Result } from "../../../common/result.ts";
+import { LOOPBACK_ONLY, PUBLIC_URL_ADVICE, readSetting } from "../../../common/settings/settings.ts";
 import type { RequestEnv } from "../app-env.ts";
 import { refuse } from "../response/failures.ts";
 
@@ -15,3 +18,18 @@ export const validHostOnly = createMiddleware<RequestEnv>((c, next) => {
   const isHost = host === undefined || (host.length <= HOST_UNITS_MAX && HOST.test(host));
   return isHost && URL.canParse(c.req.url) ? next() : Promise.resolve(refuse(c, { code: "malformed_request" }));
 });
+
+/**
+ * The origin of this service as its users see it: that of PUBLIC_URL. If the variable is empty, it is the origin of the request,
+ * because Cloudflare routes only the hosts of this Worker. Elsewhere anybody can send any Host, so with `loopback` it counts only
+ * where it names this machine. No header of a proxy counts. A failure says what the operator has to do.
+ */
+export function publicUrlOf(env: Pick<Env, "PUBLIC_URL">, requestUrl: string): Result<string, string> {
+  const setting = readSetting(env, "PUBLIC_URL");
+  if (!setting.ok) return setting;
+  if (setting.value !== undefined && setting.value !== LOOPBACK_ONLY) return ok(setting.value);
+  const requested = new URL(requestUrl);
+  return setting.value === undefined || isLoopback(requested)
+    ? ok(requested.origin)
+    : fail(`PUBLIC_URL is missing, and the request names another host. ${PUBLIC_URL_ADVICE}`);
+}

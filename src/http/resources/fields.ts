@@ -10,7 +10,8 @@ import {
 } from "../../../common/limits.ts";
 import { normalizeOrigin } from "../../../common/origin.ts";
 import { isObject } from "../../domain/json.ts";
-import { sizeRefusal } from "../../domain/user-groups/content-bounds.ts";
+import { sizeRefusal } from "../../domain/user-groups/user-group.ts";
+import type { StoredKey } from "../../records.ts";
 import { parseCursor } from "./cursor.ts";
 
 /**
@@ -257,3 +258,15 @@ export const RollKeyBody = lazy(() => z.strictObject({ grace_seconds: Grace("key
 
 /** The body of calls that take only a reason. */
 export const ReasonBody = lazy(() => z.strictObject({ reason: Reason() }));
+
+/** A time in milliseconds since 1970 as ISO 8601 in UTC; `null` stays null. */
+export const time = (milliseconds: number | null) =>
+  milliseconds === null ? null : new Date(milliseconds).toISOString();
+
+/** The times of an API key or of an operator, as answers have them. */
+export const timesOf = (key: StoredKey) => ({
+  created_at: time(key.createdAt),
+  expires_at: time(key.expiresAt),
+  last_used_at: time(key.lastUsedAt),
+  revoked_at: time(key.revokedAt),
+});

@@ -1,8 +1,8 @@
 import { describe, it } from "vitest";
+import { typedTexts } from "../../../src/http/console/components/content.ts";
 import { plainText, relativeTime } from "../../../src/http/console/components/text.tsx";
 import { lastDays } from "../../../src/http/console/pages/environments/show.tsx";
-import { browserName } from "../../../src/http/console/request/browser-name.ts";
-import { typedTexts } from "../../../src/http/console/request/typed-texts.ts";
+import { browserName } from "../../../src/http/console/pages/sign-in.tsx";
 
 const NOW = Date.parse("2026-11-25T12:00:00Z");
 const DAY = 86_400_000;

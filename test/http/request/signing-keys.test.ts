@@ -145,7 +145,7 @@ describe("signing keys that rotate in steps", () => {
 
 it("an isolate whose first request finds no SIGNING_KEYS says so, and does not crash", async ({ expect }) => {
   vi.resetModules();
-  const { ringOf } = await import("../../../src/http/request/signing-ring.ts");
+  const { ringOf } = await import("../../../src/http/request/authenticate.ts");
   const { SIGNING_KEYS: _, ...without } = env;
   for (let request = 0; request < 2; request += 1)
     expect(await ringOf(without as Env)).toEqual({ ok: false, failure: expect.stringContaining("SIGNING_KEYS") });

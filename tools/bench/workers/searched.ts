@@ -1,7 +1,6 @@
 /** Fills a directory with what a search examines, and measures each turn of searches, histories and counts without the pauses. */
 import { GroupHistory } from "../../../src/domain/feed/group-history.ts";
-import { GroupCount } from "../../../src/domain/search/group-count.ts";
-import { GroupSearch } from "../../../src/domain/search/group-search.ts";
+import { GroupCount, GroupSearch } from "../../../src/domain/search/group-scans.ts";
 import type { Step } from "../../../src/domain/turns.ts";
 import { EventStore } from "../../../src/storage/event-store.ts";
 import { GroupStore } from "../../../src/storage/group-store.ts";

@@ -29,3 +29,22 @@ export const WRITTEN_FIELDS: Readonly<Record<string, string>> = {
   viewer_properties: "viewer_properties",
   reason: "Reason",
 };
+
+/** A text that may be a credential. People paste credentials into any field. */
+export const CREDENTIAL = /ug[kot]_[\w-]*|eyJ[\w-]+(?:\.[\w-]*)*/;
+
+/** The texts that somebody has typed into a form, by the labels of its fields. A text that may contain a credential is left out. */
+export const typedTexts = (form: URLSearchParams): [label: string, text: string][] =>
+  Object.entries(WRITTEN_FIELDS)
+    .map(([name, label]): [string, string] => [label, form.get(name) ?? ""])
+    .filter(([, text]) => text.trim() !== "" && !CREDENTIAL.test(text));
+
+/** Above this, the indentation of deeply nested objects would make a page many times as long as what is stored. */
+const PRETTY_UNITS_MAX = 24_000;
+
+/** A stored object with line breaks; empty for none, and as it is stored if the line breaks would make it too long. */
+export function prettyJson(text: string | null): string {
+  if (text === null) return "";
+  const pretty = JSON.stringify(JSON.parse(text), null, 2);
+  return pretty.length <= PRETTY_UNITS_MAX ? pretty : text;
+}

@@ -1,11 +1,11 @@
+import { Hono } from "hono";
 import { createFactory } from "hono/factory";
 import type { FC } from "hono/jsx";
 import type { ListedConsoleSession } from "../../../domain/credentials/console-sessions.ts";
 import type { RequestContext } from "../../app-env.ts";
 import { registryFor } from "../../request/admit-caller.ts";
-import { pathNumber } from "../../request/path-number.ts";
-import { Badge } from "../components/detail.tsx";
-import { Done } from "../components/done.tsx";
+import { pathNumber } from "../../request/query.ts";
+import { Badge, Done } from "../components/detail.tsx";
 import { Form } from "../components/form.tsx";
 import { Text, Time } from "../components/text.tsx";
 import type { FormEnv, SignedInEnv } from "../console-env.ts";
@@ -98,3 +98,9 @@ const SessionTable: FC<{ c: Call; sessions: ListedConsoleSession[] }> = ({ c, se
     </tbody>
   </table>
 );
+
+/** Ends the session of the request. */
+export const signOut = new Hono<FormEnv>().post("/", async (c) => {
+  const ended = await registryFor(c).endConsoleSessions(c.get("presentedOperator"), "current");
+  return ended.ok ? redirect(c, SIGN_IN, cookieHeader(c.get("origin"), "")) : refuseWithPage(c, ended.failure);
+});

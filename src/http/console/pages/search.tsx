@@ -16,6 +16,7 @@ import { operatorCall, registryFor } from "../../request/admit-caller.ts";
 import { countRefused, isOperatorToken } from "../../request/authenticate.ts";
 import { describeLength } from "../../resources/fields.ts";
 import { REASONS } from "../../response/reasons.ts";
+import { CREDENTIAL } from "../components/content.ts";
 import { Facts } from "../components/detail.tsx";
 import { ActorLink } from "../components/events.tsx";
 import { Form } from "../components/form.tsx";
@@ -24,7 +25,6 @@ import { Ending, KeyState, keyFacts } from "../components/key-details.tsx";
 import { Text, Time } from "../components/text.tsx";
 import type { SignedInEnv } from "../console-env.ts";
 import { ENVIRONMENTS, environmentPath, groupPath, keyPath, operatorPath, SEARCH, withQuery } from "../paths.ts";
-import { CREDENTIAL } from "../request/typed-texts.ts";
 import { redirect } from "../response/redirect.ts";
 import { refuseWithPage, respondWithPage } from "../response/respond-with-page.tsx";
 

@@ -1,14 +1,14 @@
 import type { Child, FC } from "hono/jsx";
 import type { Failure } from "../../../domain/failure.ts";
 import type { RequestContext } from "../../app-env.ts";
+import { ifAnswered } from "../../durable-objects.ts";
+import { registryFor } from "../../request/admit-caller.ts";
 import { FAILURES } from "../../response/failures.ts";
-import { Layout, type PageHead } from "../components/layout.tsx";
+import { typedTexts } from "../components/content.ts";
+import { type Frame, Layout, type PageHead } from "../components/layout.tsx";
 import type { ConsoleEnv } from "../console-env.ts";
 import { ENVIRONMENTS, environmentPath, OPERATORS, SIGN_IN, withQuery } from "../paths.ts";
-import { typedTexts } from "../request/typed-texts.ts";
-import { frameOf } from "./frame.ts";
-import { PROTECTION } from "./protection.ts";
-import { toSignIn } from "./to-sign-in.ts";
+import { PROTECTION, toSignIn } from "./redirect.ts";
 
 /** A page to answer with: its head and its content. Without a `status`, a page with issues is 422, and others are 200. */
 type Page = PageHead & { children: Child; status?: number };
@@ -115,4 +115,25 @@ export function refuseWithPage(c: RequestContext<ConsoleEnv>, failure: Failure):
     return respondWithPage(c, { status, title, children: <WithWays message={message} ways={waysFrom(c, failure)} /> });
   }
   return respondWithMessage(c, status, "That did not work", message);
+}
+
+/**
+ * The frame of the page that answers a request. Refusals of signed-in operators have it too, so that they can go on from there. Without
+ * a valid session, nobody is signed in. While the registry does not answer, the frame has no environments to switch to.
+ */
+async function frameOf(c: RequestContext<ConsoleEnv>): Promise<Frame> {
+  const { path } = c.req;
+  const nobody: Frame = { signedIn: undefined, environment: undefined, path };
+  const [session, presented] = [c.get("session"), c.get("presentedOperator")];
+  if (!session || !presented) return nobody;
+  const environment = c.get("environment");
+  const found = await ifAnswered(async () => registryFor(c).neighbours(presented, environment));
+  const near = found?.ok ? found.value : undefined;
+  const operator = c.get("operator");
+  if (!operator || found?.ok === false) return nobody;
+  return {
+    signedIn: { operator, ring: c.get("ring"), session, neighbours: near?.names ?? [] },
+    environment: near && !near.exists ? undefined : environment,
+    path,
+  };
 }

@@ -3,8 +3,8 @@ import { SCOPES } from "../../../domain/credentials/rights.ts";
 import { byId, Done, KeyTimes, NextCursor, number, page, Success, Tag, Workspace } from "../../openapi/fields.ts";
 import type { Operations } from "../../openapi/operation.ts";
 import { ReasonBody, RollKeyBody } from "../fields.ts";
-import { IssueKeyBody, KeysQuery } from "./schemas.ts";
 import type { apiKeyBody } from "./wire.ts";
+import { IssueKeyBody, KeysQuery } from "./wire.ts";
 
 const ApiKey = z
   .strictObject({

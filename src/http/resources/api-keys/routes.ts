@@ -1,19 +1,17 @@
 import { Hono } from "hono";
 import type { Environment } from "../../../../common/environment.ts";
 import type { AppEnv, RequestContext } from "../../app-env.ts";
-import { issueApiKey, rollApiKey } from "../../operations/api-keys.ts";
-import type { IssuedKey } from "../../operations/issue-credential.ts";
+import type { IssuedKey } from "../../operations/keys.ts";
+import { issueApiKey, rollApiKey } from "../../operations/keys.ts";
 import { admitAgain, managerCall, operatorCall } from "../../request/admit-caller.ts";
 import { authorizeManagers, authorizeOperators } from "../../request/authorize.ts";
 import { jsonBody } from "../../request/body/json-body.ts";
-import { pathNumber } from "../../request/path-number.ts";
-import { validQuery } from "../../request/query.ts";
+import { pathNumber, validQuery } from "../../request/query.ts";
 import { refuse } from "../../response/failures.ts";
 import { respond } from "../../response/respond.ts";
 import { numberCursorOf } from "../cursor.ts";
 import { ReasonBody, RollKeyBody } from "../fields.ts";
-import { IssueKeyBody, KeysQuery } from "./schemas.ts";
-import { apiKeyBody } from "./wire.ts";
+import { apiKeyBody, IssueKeyBody, KeysQuery } from "./wire.ts";
 
 /** The API keys of an environment, for operators. */
 export const apiKeys = new Hono<AppEnv>()

@@ -1,7 +1,66 @@
+import * as z from "zod/mini";
 import type { Environment } from "../../../../common/environment.ts";
-import { grantOf } from "../../../domain/credentials/rights.ts";
-import type { StoredKey } from "../../../records.ts";
-import { timesOf } from "../times.ts";
+import { type Grant, grantOf, SCOPES } from "../../../domain/credentials/rights.ts";
+import { LOCATIONS, type StoredKey } from "../../../records.ts";
+import {
+  Expiry,
+  KeyName,
+  lazy,
+  numberedQuery,
+  type Payload,
+  Reason,
+  refuseValue,
+  timesOf,
+  Workspace,
+  withMeta,
+} from "../fields.ts";
+
+/** GET /api/keys */
+export const KeysQuery = lazy(() => numberedQuery("keys"));
+
+const scopesMessage = `Give a list of one scope or more, each once: ${SCOPES.join(", ")}.`;
+
+const Scopes = lazy(() =>
+  withMeta(
+    z.array(z.enum(SCOPES, { error: scopesMessage }), { error: scopesMessage }).check(
+      z.minLength(1, { error: scopesMessage }),
+      z.refine((scopes) => new Set(scopes).size === scopes.length, { error: scopesMessage }),
+    ),
+    { uniqueItems: true },
+  ),
+);
+
+/** POST /api/keys */
+export const IssueKeyBody = lazy(() =>
+  z.pipe(
+    z.strictObject({
+      workspace: Workspace(),
+      environment: withMeta(
+        z.nullable(z.enum(["Customer", "Testing"], { error: 'Give "Customer", "Testing" or null.' })),
+        {
+          description: "The environment in which the key acts; null is the one without a tag.",
+        },
+      ),
+      name: KeyName(),
+      access: withMeta(z.optional(z.enum(["read", "write"], { error: 'Give "read" or "write".' })), {
+        description:
+          "All scopes (write, the default), or groups:read and events:read (read). Not together with scopes.",
+      }),
+      scopes: withMeta(z.optional(Scopes()), { description: "The scopes of the key. Not together with access." }),
+      expires_in_seconds: Expiry(),
+      location: withMeta(z.optional(z.enum(LOCATIONS, { error: `Give one of ${LOCATIONS.join(", ")}.` })), {
+        description:
+          "Where to place a new environment, near its integrator: a location hint of Durable Objects. Only with the first key.",
+      }),
+      reason: Reason(),
+    }),
+    z.transform(({ access, scopes, ...fields }, payload: Payload) => {
+      if (access && scopes) refuseValue(payload, "Give either access or scopes.", ["scopes"]);
+      const grant: Grant = scopes ? { scopes } : { access: access ?? "write" };
+      return { ...fields, grant };
+    }),
+  ),
+);
 
 /** `api_key`, with times in ISO 8601, and never the key itself. */
 export const apiKeyBody = (key: StoredKey, { workspace, tag }: Environment) => ({

@@ -1,16 +1,22 @@
 import * as z from "zod/mini";
 import { CONTENT, CONTENT_FIELDS, type ContentField, type StoredValue } from "../../../../common/content.ts";
-import { directoryName, type Environment, parseDirectoryName } from "../../../../common/environment.ts";
-import { ENDED_NAME_UNITS_MAX, NONCE_BYTES, SHA256_BYTES } from "../../../../common/limits.ts";
+import { directoryName, type Environment, parseDirectoryName, WORKSPACE } from "../../../../common/environment.ts";
+import {
+  CHANGED_FIELDS_MAX,
+  ENDED_NAME_UNITS_MAX,
+  NONCE_BYTES,
+  NUMBER_MAX,
+  SHA256_BYTES,
+} from "../../../../common/limits.ts";
 import type { BackupItem, RecordKind, Records } from "../../../domain/backup/backup.ts";
-import { ROLES } from "../../../domain/credentials/rights.ts";
+import { normalizeEmail } from "../../../domain/credentials/operators.ts";
+import { grantOf, ROLES, SCOPES } from "../../../domain/credentials/rights.ts";
 import { DAY_FORMAT } from "../../../domain/days.ts";
 import { jsonOfStored } from "../../../domain/user-groups/published-content.ts";
-import { EVENT_TYPES, LOCATIONS } from "../../../records.ts";
+import { EVENT_TYPES, type EventDetails, LOCATIONS } from "../../../records.ts";
 import { KeyName, Label, lazy } from "../fields.ts";
-import { OperatorName } from "../operators/schemas.ts";
-import { valueSchema } from "../user-groups/schemas.ts";
-import { apiKeyRights, bytes, type Codec, details, email, nullable, number, place, plain, time } from "./codecs.ts";
+import { OperatorName } from "../operators/wire.ts";
+import { valueSchema } from "../user-groups/wire.ts";
 
 /**
  * The lines of a backup: a table of the fields of each kind of record, with the codec of each. It writes the lines and reads them, within
@@ -24,6 +30,92 @@ export const FORMAT = 2;
 const PATH_UNITS_SHOWN = 100;
 /** A message may name fields that the line should not have. */
 const MESSAGE_UNITS_SHOWN = 500;
+
+/**
+ * A field of a record in a line: the schema that reads it, and the function that writes it as JSON. Writing by the schema would take five
+ * times as long, and viewers wait meanwhile.
+ */
+type Codec<Value> = { schema: z.ZodMiniType<Value>; encode: (value: Value) => string };
+
+/** A value as JSON has it, unless `encode` writes it otherwise. */
+const plain = <Value>(
+  schema: z.ZodMiniType<Value>,
+  encode: (value: Value) => string = JSON.stringify,
+): Codec<Value> => ({ schema, encode });
+
+const nullable = <Value>({ schema, encode }: Codec<Value>): Codec<Value | null> => ({
+  schema: z.nullable(schema),
+  encode: (value) => (value === null ? "null" : encode(value)),
+});
+
+/** The number of a group, a key or an event, or a revision: counters go on above it. */
+const number = (): Codec<number> => plain(z.int().check(z.gte(1), z.lte(NUMBER_MAX)));
+
+/** A time in milliseconds since 1970. */
+const time = (): Codec<number> => {
+  const text = z.string().check(z.regex(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/));
+  const parsed = z.pipe(z.pipe(text, z.transform(Date.parse)), z.int());
+  return plain(parsed, (milliseconds) => `"${new Date(milliseconds).toISOString()}"`);
+};
+
+/** Exactly `length` bytes. */
+const bytes = (length: number): Codec<ArrayBuffer> => {
+  const text = z.string().check(z.regex(/^[\w-]*$/), z.length(Math.ceil((length * 4) / 3)));
+  const parsed = z.pipe(
+    text,
+    z.transform((value) => Uint8Array.fromBase64(value, { alphabet: "base64url" }).buffer),
+  );
+  return plain(parsed, (value) => `"${new Uint8Array(value).toBase64({ alphabet: "base64url", omitPadding: true })}"`);
+};
+
+/** The rights of an API key, as `toRights` writes them. */
+const apiKeyRights = (): Codec<string> =>
+  plain(
+    z.string().check(
+      z.refine((rights) => grantOf(rights).access !== null || rights.split(" ").every(isScope), {
+        error: "Give read, write, or scopes with blanks between them.",
+      }),
+    ),
+  );
+
+const isScope = (word: string): boolean => SCOPES.some((scope) => scope === word);
+
+/** The address of an operator. A line of a release without addresses lacks it. */
+const email = (): Codec<string | null | undefined> => {
+  const address = z.string().check(z.refine((text) => normalizeEmail(text) === text));
+  return plain<string | null | undefined>(z._default(z.nullable(address), null));
+};
+
+/** The members that name an environment. */
+const place = () => ({
+  workspace: z.string().check(z.regex(WORKSPACE)),
+  environment: z.nullable(z.enum(["Customer", "Testing"])),
+});
+
+/** What an event says besides its group. The object stays as it is, because its fields have the order of the event. */
+const details = (): Codec<EventDetails> => {
+  const id = number().schema;
+  const label = Label();
+  const named = z.strictObject({ id, name: label });
+  const schema = z.strictObject({
+    changed: z.exactOptional(z.array(label).check(z.maxLength(CHANGED_FIELDS_MAX))),
+    previous_provided_id: z.exactOptional(label),
+    session_id: z.exactOptional(label),
+    viewer_id: z.exactOptional(label),
+    reason: z.exactOptional(label),
+    api_key: z.exactOptional(named),
+    operator: z.exactOptional(named),
+    successor_id: z.exactOptional(id),
+    environment: z.exactOptional(z.strictObject(place())),
+    unsigned: z.exactOptional(z.literal(true)),
+  } satisfies Record<keyof EventDetails, z.ZodMiniType>);
+  return plain(
+    z.custom<EventDetails>().check(({ value, issues }) => {
+      const { error } = schema.safeParse(value);
+      for (const { path, message } of error?.issues ?? []) issues.push({ code: "custom", path, message, input: value });
+    }),
+  );
+};
 
 /** The content of each group of release 1.0.0. A field that was added since may be missing in a line, and is `null` then. */
 const IN_EVERY_LINE: readonly string[] = ["provided_id", "name", "mapping", "properties"];

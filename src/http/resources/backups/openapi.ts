@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { Success } from "../../openapi/fields.ts";
 import type { Operations } from "../../openapi/operation.ts";
-import { BackupQuery, RestoreQuery } from "./schemas.ts";
+import { BackupQuery, RestoreQuery } from "./wire.ts";
 
 const Restored = z.strictObject({
   success: Success,

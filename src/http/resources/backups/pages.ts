@@ -7,8 +7,7 @@ import { signForBackup, verifyBackupMac } from "../../../domain/backup/backup-ma
 import type { SigningRing } from "../../../domain/credentials/credential.ts";
 import type { FailureOf } from "../../../domain/failure.ts";
 import { isObject } from "../../../domain/json.ts";
-import { lazy } from "../fields.ts";
-import { time } from "../times.ts";
+import { lazy, time } from "../fields.ts";
 import { FORMAT, itemOf, lineOf } from "./lines.ts";
 
 /**

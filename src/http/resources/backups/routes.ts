@@ -13,7 +13,7 @@ import { refuse } from "../../response/failures.ts";
 import { refuseRequest } from "../../response/refuse-request.ts";
 import { respond, respondWithText } from "../../response/respond.ts";
 import { type BackupCursor, itemsOf, pageText, parseCursor, readPage } from "./pages.ts";
-import { BackupQuery, RestoreQuery } from "./schemas.ts";
+import { BackupQuery, RestoreQuery } from "./wire.ts";
 
 const CURSOR_MESSAGE = "Give the next_cursor of a page of this backup, as it came.";
 

@@ -4,8 +4,8 @@ import type { Operations } from "../../openapi/operation.ts";
 import { EXPLAINED_KINDS } from "../../operations/explain-credential.ts";
 import { REASONS } from "../../response/reasons.ts";
 import { Actor } from "../events/event-schema.ts";
-import { ExplainBody } from "./schemas.ts";
 import type { explanationBody } from "./wire.ts";
+import { ExplainBody } from "./wire.ts";
 
 const CODES = [...new Set(Object.values(REASONS).map(({ code }) => code))];
 

@@ -7,8 +7,7 @@ import { authorizeOperators } from "../../request/authorize.ts";
 import { jsonBody } from "../../request/body/json-body.ts";
 import { refuse } from "../../response/failures.ts";
 import { respond } from "../../response/respond.ts";
-import { ExplainBody } from "./schemas.ts";
-import { explanationBody } from "./wire.ts";
+import { ExplainBody, explanationBody } from "./wire.ts";
 
 /** What operators ask about the credentials of others. */
 export const credentials = new Hono<AppEnv>()

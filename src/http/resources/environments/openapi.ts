@@ -3,8 +3,8 @@ import { LOCATIONS } from "../../../records.ts";
 import { Done, NextCursor, page, Success, Tag, time, Workspace } from "../../openapi/fields.ts";
 import type { Operations } from "../../openapi/operation.ts";
 import { ReasonBody } from "../fields.ts";
-import { EnvironmentsQuery, EraseQuery } from "./schemas.ts";
 import type { environmentBody } from "./wire.ts";
+import { EnvironmentsQuery, EraseQuery } from "./wire.ts";
 
 const Environment = z
   .strictObject({

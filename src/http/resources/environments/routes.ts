@@ -12,8 +12,7 @@ import { refuseRequest } from "../../response/refuse-request.ts";
 import { respond } from "../../response/respond.ts";
 import { numberCursorOf } from "../cursor.ts";
 import { ReasonBody } from "../fields.ts";
-import { EnvironmentsQuery, EraseQuery } from "./schemas.ts";
-import { environmentBody } from "./wire.ts";
+import { EnvironmentsQuery, EraseQuery, environmentBody } from "./wire.ts";
 
 /** Reads the environment before the confirmation, which repeats its name. */
 const environmentToErase = createMiddleware<With<OperatorEnv, { environment: Environment }>>(async (c, next) => {

@@ -3,7 +3,7 @@ import { page, Success } from "../../openapi/fields.ts";
 import type { Operations } from "../../openapi/operation.ts";
 import { ListedGroup } from "../user-groups-by-number/openapi.ts";
 import { Event } from "./event-schema.ts";
-import { EventsQuery } from "./schemas.ts";
+import { EventsQuery } from "./wire.ts";
 
 const ListedEvents = z.strictObject({
   success: Success,

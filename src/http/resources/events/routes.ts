@@ -11,8 +11,7 @@ import { refuseRequest } from "../../response/refuse-request.ts";
 import { respond, respondWithJson } from "../../response/respond.ts";
 import { eventCursorOf, parseEventCursor } from "../cursor.ts";
 import { bodyWithGroups } from "../user-groups/wire.ts";
-import { EventsQuery } from "./schemas.ts";
-import { eventBody } from "./wire.ts";
+import { EventsQuery, eventBody } from "./wire.ts";
 
 const CURSOR_MESSAGE = "Give a next_cursor of this feed's events as it came, or latest.";
 

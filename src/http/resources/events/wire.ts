@@ -1,5 +1,84 @@
-import type { StoredEvent } from "../../../records.ts";
-import { time } from "../times.ts";
+import * as z from "zod/mini";
+import { EVENTS_DEFAULT } from "../../../../common/limits.ts";
+import type { ActorFilter } from "../../../domain/feed/event.ts";
+import { EVENT_TYPES, type StoredEvent } from "../../../records.ts";
+import { Label, lazy, limitField, type Payload, refuseValue, time, withMeta } from "../fields.ts";
+
+/** A date and a time, a fraction of a second, and a zone (RFC 3339, section 5.6). */
+const RFC_3339 = /^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.\d{1,3}(\d{0,6}))?(?:Z|[+-]\d\d:\d\d)$/i;
+const ACTOR = /^(?:(api_key|operator):([1-9]\d{0,14})|(operator):bootstrap|(system))$/;
+
+/**
+ * The first whole millisecond since 1970 that is not before the time; not a number for what is no time. `Date` takes days that a month
+ * does not have.
+ */
+function millisecondsFrom(text: string): number {
+  const [, local = "", beyond = ""] = RFC_3339.exec(text) ?? [];
+  const asUtc = Date.parse(`${local}Z`);
+  const isReal = !Number.isNaN(asUtc) && new Date(asUtc).toISOString().startsWith(local.toUpperCase());
+  return isReal ? Date.parse(text) + (/[1-9]/.test(beyond) ? 1 : 0) : Number.NaN;
+}
+
+/** A time, parsed to milliseconds since 1970. */
+export const Since = lazy(() =>
+  z.pipe(
+    z.string(),
+    z.transform((text: string, payload: Payload) => {
+      const since = millisecondsFrom(text);
+      if (!Number.isNaN(since)) return since;
+      refuseValue(payload, "Give a time such as 2026-01-31T09:00:00Z. Write a plus sign as %2B.");
+      return z.NEVER;
+    }),
+  ),
+);
+
+/** An actor, such as `api_key:3`, parsed to a filter of events. */
+export const ActorQuery = lazy(() =>
+  z.pipe(
+    z.string(),
+    z.transform((text: string, payload: Payload): ActorFilter => {
+      const [, kind, id, operator, system] = ACTOR.exec(text) ?? [];
+      if (kind === "api_key" || kind === "operator") return { kind, id: Number(id) };
+      if (operator) return { kind: "operator", id: null };
+      if (system) return { kind: "system", id: null };
+      refuseValue(payload, "Give an actor such as api_key:3, operator:1, operator:bootstrap or system.");
+      return z.NEVER;
+    }),
+  ),
+);
+
+/** GET /api/events */
+export const EventsQuery = lazy(() =>
+  z
+    .strictObject({
+      cursor: withMeta(z.optional(z.string()), {
+        description:
+          "The next_cursor of the page before, or `latest` for the cursor after the newest event; without it, the oldest event.",
+      }),
+      limit: limitField("events", EVENTS_DEFAULT),
+      type: withMeta(z.optional(z.enum(EVENT_TYPES, { error: "Give a type of event, such as user_group.updated." })), {
+        description: "Only events of this type.",
+      }),
+      user_group_id: withMeta(z.optional(Label()), { description: "Only events of the group with this id." }),
+      actor: withMeta(z.optional(ActorQuery()), {
+        type: "string",
+        description: "Only changes by this actor: `api_key:3`, `operator:1`, `operator:bootstrap` or `system`.",
+      }),
+      since: withMeta(z.optional(Since()), {
+        type: "string",
+        description: "Begins at this time (RFC 3339). Not with a cursor.",
+      }),
+      include: withMeta(z.optional(z.enum(["user_groups"], { error: "Give user_groups, or leave it out." })), {
+        description: "`user_groups` adds the present state of the groups named. Needs `groups:read` too.",
+      }),
+    })
+    .check(
+      z.check(({ value, issues }) => {
+        if (value.since !== undefined && value.cursor !== undefined)
+          issues.push({ code: "custom", message: "Give a cursor or since, not both.", path: ["since"], input: value });
+      }),
+    ),
+);
 
 /** An event. Its group, key, operator or environment stands under its own name, and only where the event has one. */
 export const eventBody = ({ id, at, type, actor, requestId, teamId, providedId, details }: StoredEvent) => ({

@@ -3,8 +3,8 @@ import { ROLES } from "../../../domain/credentials/rights.ts";
 import { byId, Done, KeyTimes, NextCursor, number, page, Success } from "../../openapi/fields.ts";
 import type { Operations } from "../../openapi/operation.ts";
 import { ReasonBody, RollKeyBody } from "../fields.ts";
-import { IssueOperatorBody, OperatorsQuery } from "./schemas.ts";
 import type { operatorBody } from "./wire.ts";
+import { IssueOperatorBody, OperatorsQuery } from "./wire.ts";
 
 const Operator = z
   .strictObject({

@@ -1,17 +1,15 @@
 import { Hono } from "hono";
 import type { AppEnv, RequestContext } from "../../app-env.ts";
-import { type IssuedOperator, issueOperator, rollOperator } from "../../operations/operators.ts";
+import { type IssuedOperator, issueOperator, rollOperator } from "../../operations/keys.ts";
 import { operatorCall, registryFor } from "../../request/admit-caller.ts";
 import { authorizeOperators } from "../../request/authorize.ts";
 import { jsonBody } from "../../request/body/json-body.ts";
-import { pathNumber } from "../../request/path-number.ts";
-import { validQuery } from "../../request/query.ts";
+import { pathNumber, validQuery } from "../../request/query.ts";
 import { refuse } from "../../response/failures.ts";
 import { respond } from "../../response/respond.ts";
 import { numberCursorOf } from "../cursor.ts";
 import { ReasonBody, RollKeyBody } from "../fields.ts";
-import { IssueOperatorBody, OperatorsQuery, operatorDraftOf } from "./schemas.ts";
-import { operatorBody } from "./wire.ts";
+import { IssueOperatorBody, OperatorsQuery, operatorBody, operatorDraftOf } from "./wire.ts";
 
 /** The operators of the deployment, and their keys. */
 export const operators = new Hono<AppEnv>()

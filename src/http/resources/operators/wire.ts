@@ -1,7 +1,84 @@
-import { hasKey } from "../../../domain/credentials/operators.ts";
-import { roleOf } from "../../../domain/credentials/rights.ts";
+import * as z from "zod/mini";
+import { EMAIL_UNITS_MAX } from "../../../../common/limits.ts";
+import { BOOTSTRAP_NAME } from "../../../domain/credentials/caller.ts";
+import { EMAIL, hasKey, normalizeEmail } from "../../../domain/credentials/operators.ts";
+import { ROLES, roleOf } from "../../../domain/credentials/rights.ts";
 import type { StoredKey } from "../../../records.ts";
-import { timesOf } from "../times.ts";
+import type { OperatorDraft } from "../../operations/keys.ts";
+import { Expiry, KeyName, lazy, numberedQuery, Reason, timesOf, visiblePart, withMeta } from "../fields.ts";
+
+/** GET /api/operators */
+export const OperatorsQuery = lazy(() => numberedQuery("operators"));
+
+/** The name of an operator. */
+export const OperatorName = lazy(() =>
+  KeyName().check(
+    z.refine((name) => visiblePart(name).toLowerCase() !== BOOTSTRAP_NAME, {
+      error: `Give another name: ${BOOTSTRAP_NAME} is the name of OPERATOR_TOKEN.`,
+    }),
+  ),
+);
+
+const EMAIL_MESSAGE = `Give an address such as ada@example.com: ASCII, and at most ${EMAIL_UNITS_MAX} characters.`;
+
+/** An address, which becomes lower case. */
+const Email = lazy(() =>
+  withMeta(
+    z.pipe(
+      z
+        .string({ error: EMAIL_MESSAGE })
+        .check(z.refine((text) => normalizeEmail(text) !== undefined, { error: EMAIL_MESSAGE })),
+      z.transform((text) => text.toLowerCase()),
+    ),
+    { maxLength: EMAIL_UNITS_MAX, pattern: EMAIL.source, examples: ["ada@example.com"] },
+  ),
+);
+
+/** POST /api/operators */
+export const IssueOperatorBody = lazy(() =>
+  z
+    .strictObject({
+      name: OperatorName(),
+      role: withMeta(z.enum(ROLES, { error: 'Give "viewer", "support", "admin" or "backup".' }), {
+        description:
+          "A viewer reads everything but tokens; support also updates groups, but does not rename them, and rotates tokens, without seeing them; an admin does everything. The role backup lists environments and takes backups, and does nothing else.",
+      }),
+      email: withMeta(z.optional(Email()), {
+        description:
+          "The address, in ASCII, by which the operator signs in to the console with its company, as the company's provider has it. It is compared and stored in lower case, and cannot be changed.",
+      }),
+      key: withMeta(z._default(z.boolean({ error: "Give true or false." }), true), {
+        description: "With false, the operator has no key, and signs in by its email alone.",
+      }),
+      expires_in_seconds: Expiry(),
+      reason: Reason(),
+    })
+    .check(
+      z.check(({ value: { role, email, key }, issues }) => {
+        const refuse = (field: string, message: string) =>
+          issues.push({ code: "custom", message, path: [field], input: undefined });
+        if (email === undefined && !key)
+          refuse("key", "Give an email too: without it, nobody could sign in without a key.");
+        if (email !== undefined && role === "backup")
+          refuse("email", "Leave it out: the role backup has a key, and does not sign in to the console.");
+      }),
+    ),
+);
+
+/** The operator that a body asks for. */
+export const operatorDraftOf = ({
+  name,
+  role: rights,
+  email,
+  key: hasKey,
+  expires_in_seconds: expiresInSeconds,
+}: z.output<ReturnType<typeof IssueOperatorBody>>): OperatorDraft => ({
+  name,
+  rights,
+  hasKey,
+  expiresInSeconds,
+  ...(email !== undefined && { email }),
+});
 
 /** `operator`, with times in ISO 8601, and never the key itself. */
 export const operatorBody = (operator: StoredKey) => ({

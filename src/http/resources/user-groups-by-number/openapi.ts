@@ -13,7 +13,7 @@ import {
   RotateByNumberBody,
   ShowQuery,
   UpdateByNumberBody,
-} from "./schemas.ts";
+} from "./wire.ts";
 
 export const ListedGroup = z
   .strictObject({

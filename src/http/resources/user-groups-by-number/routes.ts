@@ -11,19 +11,16 @@ import { authorizeCallers } from "../../request/authorize.ts";
 import { isMergePatch } from "../../request/body/body-bytes.ts";
 import { jsonBody } from "../../request/body/json-body.ts";
 import { conditionsOf, idempotencyKey, ifMatch, markReplay } from "../../request/conditions.ts";
-import { pathNumber } from "../../request/path-number.ts";
-import { validQuery } from "../../request/query.ts";
+import { pathNumber, validQuery } from "../../request/query.ts";
 import { deleteLeases } from "../../response/ended-leases.ts";
 import { refuse } from "../../response/failures.ts";
 import { refuseRequest } from "../../response/refuse-request.ts";
 import { respond, respondWithJson } from "../../response/respond.ts";
 import { historyCursorOf, listCursorOf, parseHistoryCursor } from "../cursor.ts";
 import { eventBody } from "../events/wire.ts";
-import { ReasonBody } from "../fields.ts";
-import { time } from "../times.ts";
+import { ReasonBody, time } from "../fields.ts";
 import { ensureGroup } from "../user-groups/routes.ts";
-import { changesIn, EnsureBody } from "../user-groups/schemas.ts";
-import { groupBody, type ListOptions, listBody } from "../user-groups/wire.ts";
+import { changesIn, EnsureBody, groupBody, type ListOptions, listBody } from "../user-groups/wire.ts";
 import {
   HISTORY_CURSOR_MESSAGE,
   HistoryQuery,
@@ -33,7 +30,7 @@ import {
   RotateByNumberBody,
   ShowQuery,
   UpdateByNumberBody,
-} from "./schemas.ts";
+} from "./wire.ts";
 
 /**
  * The groups of an environment for integrators and operators: a page at a time, or one by its number, and never a token; and for

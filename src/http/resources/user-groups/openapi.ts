@@ -1,8 +1,8 @@
 import * as z from "zod";
 import { Done, EXAMPLE_TOKEN, number, Success, Tag } from "../../openapi/fields.ts";
 import type { Operation, Operations } from "../../openapi/operation.ts";
-import { EnsureBody, RemoveBody, RotateBody, UpdateBody } from "./schemas.ts";
 import type { getBody, postBody, putBody } from "./wire.ts";
+import { EnsureBody, RemoveBody, RotateBody, UpdateBody } from "./wire.ts";
 
 const TeamId = number("The service's own number of the group, never given twice.");
 

@@ -10,8 +10,17 @@ import { conditionsOf, idempotencyKey, ifMatch, markReplay } from "../../request
 import { deleteLeases } from "../../response/ended-leases.ts";
 import { refuse } from "../../response/failures.ts";
 import { respond } from "../../response/respond.ts";
-import { changesIn, contentIn, EnsureBody, RemoveBody, RotateBody, UpdateBody } from "./schemas.ts";
-import { getBody, postBody, putBody } from "./wire.ts";
+import {
+  changesIn,
+  contentIn,
+  EnsureBody,
+  getBody,
+  postBody,
+  putBody,
+  RemoveBody,
+  RotateBody,
+  UpdateBody,
+} from "./wire.ts";
 
 /** The four calls on user groups. */
 export const userGroups = new Hono<AppEnv>()

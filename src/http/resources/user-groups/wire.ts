@@ -1,11 +1,179 @@
-import { COLUMNS, CONTENT_FIELDS, type ContentField } from "../../../../common/content.ts";
+import * as z from "zod/mini";
+import {
+  type ByColumn,
+  COLUMNS,
+  CONTENT,
+  CONTENT_FIELDS,
+  type ContentField,
+  GROUP_FIELDS,
+  type GroupField,
+  type StoredValue,
+} from "../../../../common/content.ts";
 import type { EnvironmentTag } from "../../../../common/environment.ts";
+import {
+  BODY_BYTES_MAX,
+  PROPERTIES_BYTES_MAX,
+  PROPERTIES_DEPTH_MAX,
+  TEXT_UNITS_MAX,
+} from "../../../../common/limits.ts";
 import { purgeAtOf } from "../../../domain/days.ts";
 import type { ShownGroup } from "../../../domain/feed/endings.ts";
+import { isObject } from "../../../domain/json.ts";
 import { jsonOfStored, publishedContent } from "../../../domain/user-groups/published-content.ts";
-import { type GroupWithToken, type RotatedWithToken, stateOf } from "../../../domain/user-groups/user-group.ts";
+import {
+  entriesRefusal,
+  type GroupWithToken,
+  type RotatedWithToken,
+  stateOf,
+  type UserGroupChanges,
+  type UserGroupDraft,
+} from "../../../domain/user-groups/user-group.ts";
 import type { GroupContent, GroupSnapshot, ListedGroup, PublicGroup } from "../../../records.ts";
-import { time } from "../times.ts";
+import {
+  describeText,
+  Grace,
+  isText,
+  JsonObject,
+  Label,
+  label,
+  lazy,
+  type Payload,
+  ProvidedId,
+  refuseValue,
+  time,
+  withMeta,
+} from "../fields.ts";
+
+const TOKEN_MESSAGE =
+  "Give the current token of the user group. POST rotates it and DELETE deletes its group; GET creates a group.";
+
+const Credential = lazy(() =>
+  withMeta(z.string({ error: TOKEN_MESSAGE }).check(z.minLength(1, { error: TOKEN_MESSAGE })), {
+    description: "The user group's current token, from GET or from the last rotation.",
+  }),
+);
+
+/** Refuses too many entries, and entries that are not text. In a patch, null removes an entry, and the directory counts the rest. */
+function checkEntries(payload: Payload, mapping: object, entriesMax: number, isPatch: boolean): void {
+  const entries = Object.entries(mapping);
+  const message = isPatch ? undefined : entriesRefusal(entries.length, entriesMax);
+  if (message) refuseValue(payload, message);
+  for (const [key, dataSource] of entries) {
+    if (!isText(key)) refuseValue(payload, `Let the key be ${describeText()}.`, [key]);
+    const isRemoved = isPatch && dataSource === null;
+    if (!isRemoved && !isText(dataSource)) refuseValue(payload, `Give ${describeText()}.`, [key]);
+  }
+}
+
+// Checked by hand rather than with z.record, which drops a key named __proto__.
+const mappingOf = (entriesMax: number, isPatch: boolean) =>
+  withMeta(
+    z.pipe(
+      z.unknown(),
+      z.transform((value: unknown, payload: Payload) => {
+        if (!isObject(value)) {
+          refuseValue(payload, "Give an object from schema ids to data source ids, or null.");
+          return z.NEVER;
+        }
+        checkEntries(payload, value, entriesMax, isPatch);
+        return JSON.stringify(value);
+      }),
+    ),
+    {
+      type: "object",
+      ...(!isPatch && { maxProperties: entriesMax }),
+      propertyNames: { minLength: 1, maxLength: TEXT_UNITS_MAX },
+      additionalProperties: { type: isPatch ? ["string", "null"] : "string", minLength: 1, maxLength: TEXT_UNITS_MAX },
+    },
+  );
+
+/** A value of a field, except null, as its column has it: of a mapping and an object the JSON text. */
+export function valueSchema(field: ContentField, isPatch = false): z.ZodMiniType<string> {
+  const { column, kind, max, isNullable } = CONTENT[field];
+  if (kind === "text") return label({}, max);
+  if (kind === "mapping") return mappingOf(max, isPatch);
+  // The directory checks the bounds of what a patch is merged to: only it has the group.
+  return JsonObject(isPatch ? BODY_BYTES_MAX : max, column, isNullable);
+}
+
+/** What a request says of each field. */
+const ABOUT: Record<GroupField, string> = {
+  name: "The group's name. A new group without one takes its id for a name.",
+  mapping: "From the ids of your schemas to data sources.",
+  properties: `Any JSON object, of ${PROPERTIES_BYTES_MAX} bytes and ${PROPERTIES_DEPTH_MAX} levels at most.`,
+};
+
+function aboutOf(field: GroupField, isPatch: boolean): string {
+  const { column, kind, isNullable } = CONTENT[field];
+  if (kind === "text") return isNullable ? `${ABOUT[field]} null clears it.` : ABOUT[field];
+  if (!isPatch) return `${ABOUT[field]} Replaced whole; null clears it.`;
+  const part = kind === "mapping" ? "an entry" : "a key";
+  return `Merged into the ${column}: null removes ${part}; null in place of the object clears all.`;
+}
+
+type FieldSchemas = ByColumn<{ [Field in GroupField]: z.ZodMiniOptional<z.ZodMiniType<StoredValue<Field>>> }>;
+
+/** The fields of a group in a body; as a patch, those of a merge patch (RFC 7396). */
+const fieldsOf = (isPatch: boolean) =>
+  Object.fromEntries(
+    GROUP_FIELDS.map((field) => {
+      const { column, isNullable } = CONTENT[field];
+      const value = valueSchema(field, isPatch);
+      const schema = z.optional(isNullable ? z.nullable(value) : value);
+      return [column, withMeta(schema, { description: aboutOf(field, isPatch) })];
+    }),
+  ) as FieldSchemas;
+
+/** The fields of a body by their published names. */
+type GivenFields = { [Name in keyof FieldSchemas]?: z.output<FieldSchemas[Name]> };
+
+/** The content that a body gives. A field that it leaves out is `undefined`. */
+export function contentIn(body: GivenFields): Omit<UserGroupDraft, "providedId"> {
+  const given: Record<string, unknown> = body;
+  return Object.fromEntries(GROUP_FIELDS.map((field) => [field, given[CONTENT[field].column]]));
+}
+
+/** The changes that the body of an update gives. */
+export const changesIn = (body: z.output<z.ZodMiniObject<ReturnType<typeof Changes>>>): UserGroupChanges => ({
+  newProvidedId: body.new_user_group_id,
+  suspended: body.suspended,
+  ...contentIn(body),
+});
+
+/** GET /api/user, POST /api/user_groups */
+export const EnsureBody = lazy(() => z.strictObject({ user_group_id: ProvidedId(), ...fieldsOf(false) }));
+
+const changesOf = (isPatch: boolean) => ({
+  new_user_group_id: withMeta(z.optional(Label()), {
+    description: "Renames the group, which keeps its token. The id decides whose data the token shows.",
+  }),
+  ...fieldsOf(isPatch),
+  suspended: withMeta(z.optional(z.boolean({ error: "Give true or false." })), {
+    description: "With true, the group's viewers are refused until a false; nothing else changes.",
+  }),
+});
+
+/** The fields of an update. */
+export const Changes = lazy(() => changesOf(false));
+/** The fields of an update by a merge patch. */
+export const Patch = lazy(() => changesOf(true));
+
+/** PUT /api/user */
+export const UpdateBody = lazy(() => z.strictObject({ user_group_id: ProvidedId(), ...Changes() }));
+
+/** POST /api/user */
+export const RotateBody = lazy(() => z.strictObject({ current_token: Credential(), grace_seconds: Grace("token") }));
+
+/** DELETE /api/user */
+export const RemoveBody = lazy(() =>
+  z.strictObject({
+    current_token: Credential(),
+    user_group_id: withMeta(z.optional(Label()), { description: "A guard: the id that the group must have." }),
+    data_source_provided_id: withMeta(z.optional(z.string({ error: "Give the id of a data source, a string." })), {
+      description: "A guard: a data source that the group's mapping must lead to.",
+    }),
+  }),
+);
 
 /** A group by its published names. Each function gives exactly the fields that the answer to one call has. */
 

@@ -1,8 +1,8 @@
 import * as z from "zod";
 import { Done, number, Success, time } from "../../openapi/fields.ts";
 import type { Operations } from "../../openapi/operation.ts";
-import { EndBody, SessionBody } from "./schemas.ts";
 import type { configurationBody, mintedBody } from "./wire.ts";
+import { EndBody, SessionBody } from "./wire.ts";
 
 /** It has the form of a real session, and no service has signed it. */
 const EXAMPLE_SESSION =

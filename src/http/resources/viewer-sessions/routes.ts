@@ -10,12 +10,11 @@ import { mintViewerSession } from "../../operations/viewer-sessions.ts";
 import { presentedSession } from "../../request/admit-viewer.ts";
 import { authorizeCallers, authorizeKeys } from "../../request/authorize.ts";
 import { jsonBody } from "../../request/body/json-body.ts";
+import { publicUrlOf } from "../../request/host.ts";
 import { allowMethods } from "../../request/methods.ts";
-import { publicUrlOf } from "../../request/public-url.ts";
 import { refuse } from "../../response/failures.ts";
 import { respond } from "../../response/respond.ts";
-import { EndBody, SessionBody } from "./schemas.ts";
-import { configurationBody, mintedBody } from "./wire.ts";
+import { configurationBody, EndBody, mintedBody, SessionBody } from "./wire.ts";
 
 /** Short-lived credentials for pages, which integrators mint on their servers. */
 export const viewerSessions = new Hono<AppEnv>()

@@ -3,7 +3,7 @@ import { Audience, Success } from "../../openapi/fields.ts";
 import type { Operations } from "../../openapi/operation.ts";
 import { SeenGroup } from "../user-groups/openapi.ts";
 import type { viewBody } from "../user-groups/wire.ts";
-import { CheckQuery, QueryBody, ViewerQuery } from "./schemas.ts";
+import { CheckQuery, QueryBody, ViewerQuery } from "./wire.ts";
 
 const UserGroup = z
   .strictObject(SeenGroup)

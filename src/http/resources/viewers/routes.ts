@@ -10,7 +10,7 @@ import { validQuery } from "../../request/query.ts";
 import { refuse } from "../../response/failures.ts";
 import { respond } from "../../response/respond.ts";
 import { viewBody } from "../user-groups/wire.ts";
-import { CheckQuery, QueryBody, ViewerQuery } from "./schemas.ts";
+import { CheckQuery, QueryBody, ViewerQuery } from "./wire.ts";
 
 /** The calls of dashboards with a viewer session or a group token, from browsers too. */
 export const viewers = new Hono<AppEnv>()

@@ -3,7 +3,7 @@ import type { Operator } from "../../../domain/credentials/caller.ts";
 import { grantOf } from "../../../domain/credentials/rights.ts";
 import type { StoredKey } from "../../../records.ts";
 import type { Viewer } from "../../app-env.ts";
-import { time } from "../times.ts";
+import { time } from "../fields.ts";
 
 /** `caller` for an API key. */
 export const apiKeyCaller = ({ id, name, rights, expiresAt }: StoredKey, { workspace, tag }: Environment) => ({

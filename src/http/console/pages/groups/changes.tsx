@@ -12,7 +12,7 @@ import { etagOf, stateOf } from "../../../../domain/user-groups/user-group.ts";
 import type { GroupState, ListedGroup } from "../../../../records.ts";
 import type { RequestContext } from "../../../app-env.ts";
 import { ReasonBody } from "../../../resources/fields.ts";
-import { RestoreBody, RotateByNumberBody } from "../../../resources/user-groups-by-number/schemas.ts";
+import { RestoreBody, RotateByNumberBody } from "../../../resources/user-groups-by-number/wire.ts";
 import { deleteLeases } from "../../../response/ended-leases.ts";
 import { ChangeForm } from "../../components/change-form.tsx";
 import { Checkbox, ConfirmationField, TextField } from "../../components/inputs.tsx";

@@ -1,9 +1,9 @@
 import { createFactory } from "hono/factory";
 import { directoryName } from "../../../../../common/environment.ts";
 import { admitAgain } from "../../../request/admit-caller.ts";
-import { pathNumber } from "../../../request/path-number.ts";
+import { pathNumber } from "../../../request/query.ts";
 import { historyCursorOf, parseHistoryCursor } from "../../../resources/cursor.ts";
-import { HISTORY_CURSOR_MESSAGE, HistoryQuery } from "../../../resources/user-groups-by-number/schemas.ts";
+import { HISTORY_CURSOR_MESSAGE, HistoryQuery } from "../../../resources/user-groups-by-number/wire.ts";
 import { Feed, SearchedBackTo } from "../../components/events.tsx";
 import { List } from "../../components/list.tsx";
 import { plainText, Text } from "../../components/text.tsx";

@@ -3,7 +3,7 @@ import type { InspectedGroup } from "../../../../domain/user-groups/overview.ts"
 import { stateOf } from "../../../../domain/user-groups/user-group.ts";
 import type { ListedGroup } from "../../../../records.ts";
 import type { RequestContext } from "../../../app-env.ts";
-import { pathNumber } from "../../../request/path-number.ts";
+import { pathNumber } from "../../../request/query.ts";
 import { plainText } from "../../components/text.tsx";
 import type { EnvironmentEnv } from "../../console-env.ts";
 import { environmentPath, groupPath, withQuery } from "../../paths.ts";

@@ -1,7 +1,7 @@
 import { createFactory } from "hono/factory";
 import { allowsRole } from "../../../../domain/credentials/rights.ts";
 import type { RequestContext } from "../../../app-env.ts";
-import { rollApiKey } from "../../../operations/api-keys.ts";
+import { rollApiKey } from "../../../operations/keys.ts";
 import { Rights } from "../../components/key-details.tsx";
 import { Text, Time } from "../../components/text.tsx";
 import type { EnvironmentEnv } from "../../console-env.ts";

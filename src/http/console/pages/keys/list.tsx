@@ -1,9 +1,9 @@
 import { createFactory } from "hono/factory";
 import { allowsRole } from "../../../../domain/credentials/rights.ts";
 import { admitAgain } from "../../../request/admit-caller.ts";
-import { KeysQuery } from "../../../resources/api-keys/schemas.ts";
+import { KeysQuery } from "../../../resources/api-keys/wire.ts";
 import { numberCursorOf } from "../../../resources/cursor.ts";
-import { Done } from "../../components/done.tsx";
+import { Done } from "../../components/detail.tsx";
 import { KeyTable, withEndings } from "../../components/key-details.tsx";
 import { List, rowsBefore } from "../../components/list.tsx";
 import type { EnvironmentEnv } from "../../console-env.ts";

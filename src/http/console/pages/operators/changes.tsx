@@ -2,7 +2,7 @@ import { createFactory } from "hono/factory";
 import type { FoundKey } from "../../../../domain/credentials/keys.ts";
 import { allowsRole } from "../../../../domain/credentials/rights.ts";
 import type { RequestContext } from "../../../app-env.ts";
-import { rollOperator } from "../../../operations/operators.ts";
+import { rollOperator } from "../../../operations/keys.ts";
 import { operatorCall, registryFor } from "../../../request/admit-caller.ts";
 import { Text, Time } from "../../components/text.tsx";
 import type { SignedInEnv } from "../../console-env.ts";

@@ -1,13 +1,13 @@
 import type { Environment } from "../../../common/environment.ts";
 import { fail, ok, type Result } from "../../../common/result.ts";
-import type { By, Operator } from "../../domain/credentials/caller.ts";
-import type { SigningRing } from "../../domain/credentials/credential.ts";
+import type { By, Operator, PresentedOperator } from "../../domain/credentials/caller.ts";
+import { hashOf, mintCredential, newNonce, type SigningRing } from "../../domain/credentials/credential.ts";
+import type { KeyDraft } from "../../domain/credentials/keys.ts";
+import { NO_KEY_HASH } from "../../domain/credentials/operators.ts";
 import { type Grant, toRights } from "../../domain/credentials/rights.ts";
 import type { Failure } from "../../domain/failure.ts";
-
-import type { Location } from "../../records.ts";
-import { type Directory, directoryOf } from "../durable-objects.ts";
-import { type IssuedKey, issueCredential, type OperatorCall } from "./issue-credential.ts";
+import type { Location, StoredKey } from "../../records.ts";
+import { type Directory, directoryOf, type RemoteRegistry } from "../durable-objects.ts";
 
 /** A new API key. Only the first one of an environment may have a `location`. */
 export type ApiKeyDraft = {
@@ -66,4 +66,56 @@ async function openDirectory(
     return ok({ directory, operator });
   const message = "This environment exists already, and stays where it is. Leave the location out.";
   return fail({ code: "invalid_body", issues: [{ path: ["location"], message }] });
+}
+
+/** A new operator, whose `rights` are the role. One without a key needs an `email`, by which it signs in with its company. */
+export type OperatorDraft = Omit<KeyDraft, "nonceHash"> & { hasKey: boolean };
+
+/** What is stored of a new operator, and the text of its key, which is shown once; `undefined` without a key. */
+export type IssuedOperator = { stored: StoredKey; text: string | undefined };
+
+/** Issues an operator. */
+export async function issueOperator(
+  { registry, ring, presentedOperator }: OperatorCall,
+  { hasKey, email, ...draft }: OperatorDraft,
+): Promise<Result<IssuedOperator, Failure>> {
+  const store = (nonceHash: ArrayBuffer) =>
+    email === undefined
+      ? registry.issueOperator(presentedOperator, { ...draft, nonceHash })
+      : registry.issueOperatorWithEmail(presentedOperator, { ...draft, email, nonceHash });
+  if (hasKey) return issueCredential(ring, { kind: "operator_key" }, store);
+  const stored = await store(NO_KEY_HASH);
+  return stored.ok ? ok({ stored: stored.value, text: undefined }) : stored;
+}
+
+/** Issues the successor of an operator's key. The old key ends after `graceSeconds`. Refuses a key that is not valid. */
+export const rollOperator = (
+  { registry, ring, presentedOperator }: OperatorCall,
+  { id, graceSeconds }: { id: number; graceSeconds: number },
+): Promise<Result<IssuedKey, Failure>> =>
+  issueCredential(ring, { kind: "operator_key" }, (nonceHash) =>
+    registry.rollOperator(presentedOperator, id, { graceSeconds, nonceHash }),
+  );
+
+/** An operator, and the values of the request that an operation needs. */
+export type OperatorCall = {
+  env: Env;
+  registry: RemoteRegistry;
+  ring: SigningRing;
+  presentedOperator: PresentedOperator;
+};
+
+/** A new key: what is stored of it, and its text, which is shown once. */
+export type IssuedKey = { stored: StoredKey; text: string };
+
+/** Mints a key with a new nonce. `store` stores the hash of the nonce, or refuses. */
+async function issueCredential<Refusal>(
+  ring: SigningRing,
+  claim: { kind: "api_key"; environment: Environment } | { kind: "operator_key" },
+  store: (nonceHash: ArrayBuffer) => Promise<Result<StoredKey, Refusal>>,
+): Promise<Result<IssuedKey, Refusal>> {
+  const nonce = newNonce();
+  const stored = await store(await hashOf(nonce));
+  if (!stored.ok) return stored;
+  return ok({ stored: stored.value, text: await mintCredential(ring, { ...claim, id: stored.value.id, nonce }) });
 }

@@ -1,10 +1,21 @@
-import { LIST_BYTES_MAX, SCAN_SECONDS_MAX, SEARCH_ROWS_MAX } from "../../../common/limits.ts";
+import {
+  DATABASE_PAGE_BYTES,
+  DECOMPOSED_UNIT_WEIGHT,
+  GROUPS_COUNTED_MAX,
+  LIST_BYTES_MAX,
+  SCAN_SECONDS_MAX,
+  SCAN_TURN_SHARE,
+  SEARCH_ROWS_MAX,
+  SEARCH_STEP_ROWS,
+  SEARCH_TURN_BYTES_MAX,
+  SEARCH_TURN_ROWS_MAX,
+  SEARCH_TURN_UNITS_MAX,
+} from "../../../common/limits.ts";
 import type { ListedGroup } from "../../records.ts";
 import type { GroupStore, ListRange, ScannedGroup } from "../../storage/group-store.ts";
 import type { Step } from "../turns.ts";
 import { type GroupPage, type PageQuery, type PageStart, rangeOf } from "../user-groups/group-page.ts";
-import { fold } from "./folding.ts";
-import { RowSize, ScanTurn } from "./scan-turn.ts";
+import { fold, isAscii } from "./folding.ts";
 
 /**
  * Asks for at most `limit` groups from `start` on: of those whose name or id contains `search` without regard to case and accents, that
@@ -103,3 +114,112 @@ function conditionOf({ search, lastViewedBefore, prefix = "", state }: SearchQue
 
 const viewedAt = ({ lastViewedOn, createdAt }: ScannedGroup): number =>
   lastViewedOn === null ? createdAt : Date.parse(lastViewedOn);
+
+/** What a row has besides its texts: numbers, tokens and times. */
+const ROW_BYTES = 100;
+
+/** The bytes of a group's row that a step reads. */
+const bytesRead = (rows: number, bytes: number): number =>
+  Math.min(DATABASE_PAGE_BYTES * rows, ROW_BYTES * rows + bytes);
+
+/** How many bytes of each group the step before has read. The first step takes a row to fill a page. */
+export class RowSize {
+  bytes = DATABASE_PAGE_BYTES;
+}
+
+/** How much one turn of a search or a count has read of the groups, and whether it has to end. */
+export class ScanTurn {
+  readonly #size: RowSize;
+  #rows = 0;
+  #bytes = 0;
+  #units = 0;
+
+  constructor(size: RowSize) {
+    this.#size = size;
+  }
+
+  get isOver(): boolean {
+    return this.#part >= 1;
+  }
+
+  /** Whether the turn has folded so many texts, or found so large groups, that it ends within a step. */
+  get areTextsOver(): boolean {
+    return this.#units >= SEARCH_TURN_UNITS_MAX;
+  }
+
+  /** How much the turn takes of the thread, as a share of a full page of a list. */
+  get share(): number {
+    return SCAN_TURN_SHARE * Math.min(1, this.#part);
+  }
+
+  get #part(): number {
+    return Math.max(
+      this.#rows / SEARCH_TURN_ROWS_MAX,
+      this.#bytes / SEARCH_TURN_BYTES_MAX,
+      this.#units / SEARCH_TURN_UNITS_MAX,
+    );
+  }
+
+  /** How many groups the next step may read. */
+  get rowsOfStep(): number {
+    const rowsOfBytes = Math.ceil((SEARCH_TURN_BYTES_MAX - this.#bytes) / this.#size.bytes);
+    return Math.max(1, Math.min(SEARCH_STEP_ROWS, SEARCH_TURN_ROWS_MAX - this.#rows, rowsOfBytes));
+  }
+
+  /** Counts a step that has read so many groups of so many bytes. */
+  countStep({ rows, bytes }: { rows: number; bytes: number }): void {
+    const read = bytesRead(rows, bytes);
+    if (rows > 0) this.#size.bytes = read / rows;
+    this.#rows += rows;
+    this.#bytes += read;
+  }
+
+  /** Counts the texts of a group, which were folded. */
+  countTexts({ name, providedId }: ScannedGroup): void {
+    this.#units += weightOf(name) + weightOf(providedId);
+  }
+
+  /** Counts a group of so many bytes that was found. */
+  countFound(bytes: number): void {
+    this.#units += bytes;
+  }
+}
+
+const weightOf = (text: string): number => (isAscii(text) ? 1 : DECOMPOSED_UNIT_WEIGHT) * text.length;
+
+/**
+ * How many groups exist and are deleted, up to one more than `GROUPS_COUNTED_MAX`, and how many of the first `SEARCH_ROWS_MAX` that exist
+ * are suspended: `isEachCounted` says whether these are all.
+ */
+export type GroupCounts = { existing: number; deleted: number; suspended: number; isEachCounted: boolean };
+
+/** One count of the groups. No index knows which are suspended, so the count reads them in turns. */
+export class GroupCount {
+  readonly #rowSize = new RowSize();
+  #start = 1;
+  #examined = 0;
+  #suspended = 0;
+
+  /** Takes a turn: examines some groups. The counts are there after the last turn. */
+  turn(store: GroupStore): Step<GroupCounts> {
+    const turn = new ScanTurn(this.#rowSize);
+    while (!turn.isOver) {
+      const count = turn.rowsOfStep;
+      const { examined, suspended, last, bytes } = store.countSuspended(this.#start, count);
+      turn.countStep({ rows: examined, bytes });
+      this.#start = last + 1;
+      this.#examined += examined;
+      this.#suspended += suspended;
+      const isEachCounted = examined < count;
+      if (isEachCounted || this.#examined >= SEARCH_ROWS_MAX)
+        return { page: this.#counts(store, isEachCounted), share: turn.share };
+    }
+    return { page: undefined, share: turn.share };
+  }
+
+  #counts(store: GroupStore, isEachCounted: boolean): GroupCounts {
+    const existing = store.countUpTo("existing", GROUPS_COUNTED_MAX + 1);
+    const deleted = store.countUpTo("deleted", GROUPS_COUNTED_MAX + 1);
+    return { existing, deleted, suspended: this.#suspended, isEachCounted };
+  }
+}

@@ -15,7 +15,7 @@ import {
   refuseValue,
   withMeta,
 } from "../fields.ts";
-import { Changes, Patch } from "../user-groups/schemas.ts";
+import { Changes, Patch } from "../user-groups/wire.ts";
 
 /** PUT /api/user_groups/{team_id} */
 export const UpdateByNumberBody = lazy(() => z.strictObject({ ...Changes(), reason: Reason() }));
