@@ -11,6 +11,7 @@ import {
   refusalsOf,
 } from "./openapi/operation.ts";
 import { referenceOperations } from "./openapi/reference.ts";
+import { describeFields } from "./openapi/request-fields.ts";
 import { EnvironmentQuery } from "./request/query.ts";
 import { apiKeyOperations } from "./resources/api-keys/openapi.ts";
 import { backupOperations } from "./resources/backups/openapi.ts";
@@ -177,7 +178,10 @@ function credentialsOf({ scope, role, isForViewers }: Access = {}): CredentialNa
 /** The query by which an operator names an environment. An API key must not send it. */
 function environmentParameters({ environmentQuery, scope }: Access = {}): object[] {
   if (!environmentQuery) return [];
-  const found = parameters("query", { schema: EnvironmentQuery(), example: AN_ENVIRONMENT });
+  const found = parameters("query", {
+    schema: describeFields(EnvironmentQuery(), { environment: "The environment; untagged is the one without a tag." }),
+    example: AN_ENVIRONMENT,
+  });
   return found.map((parameter) => ({
     ...parameter,
     ...(scope && { required: false, example: undefined, "x-for": "operators" }),

@@ -5,7 +5,7 @@ import type { Issue } from "../../../common/issue.ts";
 import { ok, type Result } from "../../../common/result.ts";
 import type { FailureOf } from "../../domain/failure.ts";
 import type { CallEnv, RequestContext } from "../app-env.ts";
-import { lazy, Workspace, withMeta } from "../resources/fields.ts";
+import { lazy, Workspace } from "../resources/fields.ts";
 import { refuseRequest } from "../response/refuse-request.ts";
 import { validate } from "./body/validate.ts";
 
@@ -14,12 +14,7 @@ export const EnvironmentQuery = lazy(() =>
   z.pipe(
     z.strictObject({
       workspace: Workspace(),
-      environment: withMeta(
-        z.enum(["Customer", "Testing", "untagged"], { error: "Give Customer, Testing or untagged." }),
-        {
-          description: "The environment; untagged is the one without a tag.",
-        },
-      ),
+      environment: z.enum(["Customer", "Testing", "untagged"], { error: "Give Customer, Testing or untagged." }),
     }),
     z.transform(({ workspace, environment }) => ({ workspace, tag: environment === "untagged" ? null : environment })),
   ),

@@ -16,8 +16,8 @@ import { parseCursor } from "./cursor.ts";
 
 /**
  * What the schemas of bodies and queries share. Unknown fields are refused, and nothing is trimmed or coerced. The registered
- * metadata gives the OpenAPI document what zod does not know: descriptions, and bounds that are checked by hand. The schemas
- * are those of zod/mini, which starts in half the time, and each is built when it is first needed.
+ * metadata gives the OpenAPI document what zod does not know: bounds that are checked by hand. The texts of the document are in
+ * each `openapi.ts`. The schemas are those of zod/mini, which starts in half the time, and each is built when it is first needed.
  */
 
 /** Builds a value at its first use, and caches it. */
@@ -57,7 +57,7 @@ export const refuseValue = (payload: Payload, message: string, path: string[] = 
 const ONE_LINE = "^[^\\x00-\\x1f\\x7f-\\x9f]*$";
 
 /** A text of one line: 1 to `unitsMax` UTF-16 code units, without control characters. */
-export const label = (meta: Meta = {}, unitsMax: number = TEXT_UNITS_MAX) =>
+export const label = (unitsMax: number = TEXT_UNITS_MAX) =>
   withMeta(
     z.string({ error: `Give ${describeText(unitsMax)}.` }).check(
       z.refine((value) => isText(value, unitsMax), { error: `Give ${describeText(unitsMax)}.` }),
@@ -65,16 +65,14 @@ export const label = (meta: Meta = {}, unitsMax: number = TEXT_UNITS_MAX) =>
         error: "Leave out control characters, such as line breaks and tabs.",
       }),
     ),
-    { minLength: 1, maxLength: unitsMax, pattern: ONE_LINE, ...meta },
+    { minLength: 1, maxLength: unitsMax, pattern: ONE_LINE },
   );
 
 /** An id or a name of one line. */
 export const Label = lazy(() => label());
 
 /** The id of a user group in requests. */
-export const ProvidedId = lazy(() =>
-  label({ description: "Your own id of the user group, unique in its environment." }),
-);
+export const ProvidedId = lazy(() => label());
 
 /** Whether objects and lists are nested deeper than `levels`. It looks no deeper than that. */
 const nestsDeeper = (value: unknown, levels: number): boolean =>
@@ -109,24 +107,19 @@ export const JsonObject = (bytesMax: number, what: string, isNullable = false) =
   );
 
 /** Why a call is made, for its event. */
-export const Reason = lazy(() =>
-  withMeta(z.optional(label()), { description: "Why, for the people who read the events." }),
-);
+export const Reason = lazy(() => z.optional(label()));
 
 /** A whole number of seconds between these bounds, both included. */
-export const seconds = (min: number, max: number, meta: Meta = {}) =>
+export const seconds = (min: number, max: number) =>
   withMeta(
     z
       .int({ error: "Give a whole number of seconds." })
       .check(z.refine((value) => value >= min && value <= max, { error: `Give ${min} to ${max} seconds.` })),
-    { minimum: min, maximum: max, ...meta },
+    { minimum: min, maximum: max },
   );
 
-/** `grace_seconds`. `old` is the word for the credential that is replaced. */
-export const Grace = (old: string) =>
-  withMeta(z._default(seconds(0, GRACE_SECONDS_MAX), 0), {
-    description: `For how many seconds the old ${old} stays valid.`,
-  });
+/** `grace_seconds` */
+export const Grace = () => z._default(seconds(0, GRACE_SECONDS_MAX), 0);
 
 const ListCursor = lazy(() =>
   z.pipe(
@@ -148,28 +141,25 @@ const Limit = lazy(() =>
     .check(z.refine((limit) => limit <= LIST_ITEMS_MAX, { error: limitMessage })),
 );
 
-/** `limit`, the most items on one page. `what` names them, and `initial` is the default. */
-export const limitField = (what: string, initial: number) =>
+/** `limit`, the most items on one page. `initial` is the default. */
+export const limitField = (initial: number) =>
   withMeta(z._default(Limit(), initial), {
     type: "integer",
     minimum: 1,
     maximum: LIST_ITEMS_MAX,
     pattern: undefined,
-    description: `The most ${what} on one page. The default is ${initial}.`,
   });
 
 /** The fields by which the query of a list asks for a page. */
-export const pageFields = (what: "groups" | "environments" | "keys" | "operators") => ({
-  cursor: withMeta(z.optional(ListCursor()), {
-    description: "The next_cursor of the page before; without it, the first page.",
-  }),
-  limit: limitField(what, LIST_ITEMS_DEFAULT),
+export const pageFields = () => ({
+  cursor: z.optional(ListCursor()),
+  limit: limitField(LIST_ITEMS_DEFAULT),
 });
 
 /** The query of a list in the order of numbers, without filters. */
-export const numberedQuery = (what: "environments" | "keys" | "operators") =>
+export const numberedQuery = () =>
   z.pipe(
-    z.strictObject(pageFields(what)),
+    z.strictObject(pageFields()),
     z.transform(({ cursor, limit }, payload: Payload) => {
       if (typeof cursor?.start !== "string" && cursor?.search === undefined)
         return { start: cursor?.start ?? 0, limit };
@@ -180,13 +170,10 @@ export const numberedQuery = (what: "environments" | "keys" | "operators") =>
 
 /** The slug of a workspace, as `WORKSPACE` has it. */
 export const Workspace = lazy(() =>
-  withMeta(
-    z.string({ error: "Give the workspace's slug." }).check(
-      z.regex(WORKSPACE, {
-        error: "Give a slug: 1 to 40 lower-case letters, digits and hyphens, no hyphen first.",
-      }),
-    ),
-    { description: "The integrating application, by its slug." },
+  z.string({ error: "Give the workspace's slug." }).check(
+    z.regex(WORKSPACE, {
+      error: "Give a slug: 1 to 40 lower-case letters, digits and hyphens, no hyphen first.",
+    }),
   ),
 );
 
@@ -201,9 +188,6 @@ export const Audience = lazy(() =>
       .check(z.refine((name) => findEnvironment(name) !== undefined, { error: AUDIENCE_MESSAGE })),
     {
       pattern: `${WORKSPACE.source.slice(0, -1)}/(Customer|Testing|untagged)$`,
-      description:
-        "The environment to which the credential must belong, as <workspace>/<environment>. Servers that take a credential from a request " +
-        "name theirs: in another environment, the same user_group_id is another customer.",
     },
   ),
 );
@@ -240,21 +224,15 @@ export const KeyName = lazy(() =>
       minLength: 1,
       pattern: ONE_LINE,
       maxLength: TEXT_UNITS_MAX,
-      description:
-        "The name of the key in lists: at least one visible character, and no invisible ones, such as marks of the text's direction.",
     },
   ),
 );
 
 /** `expires_in_seconds` of a new key. */
-export const Expiry = lazy(() =>
-  withMeta(z.optional(seconds(1, KEY_SECONDS_MAX)), {
-    description: "When the key ends by itself; without it, never.",
-  }),
-);
+export const Expiry = lazy(() => z.optional(seconds(1, KEY_SECONDS_MAX)));
 
 /** POST /api/keys/{id}/roll and /api/operators/{id}/roll */
-export const RollKeyBody = lazy(() => z.strictObject({ grace_seconds: Grace("key"), reason: Reason() }));
+export const RollKeyBody = lazy(() => z.strictObject({ grace_seconds: Grace(), reason: Reason() }));
 
 /** The body of calls that take only a reason. */
 export const ReasonBody = lazy(() => z.strictObject({ reason: Reason() }));

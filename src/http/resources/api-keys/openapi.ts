@@ -2,6 +2,7 @@ import * as z from "zod";
 import { SCOPES } from "../../../domain/credentials/rights.ts";
 import { byId, Done, KeyTimes, NextCursor, number, page, Success, Tag, Workspace } from "../../openapi/fields.ts";
 import type { Operations } from "../../openapi/operation.ts";
+import { describeFields, graceOf, pageOf } from "../../openapi/request-fields.ts";
 import { ReasonBody, RollKeyBody } from "../fields.ts";
 import type { apiKeyBody } from "./wire.ts";
 import { IssueKeyBody, KeysQuery } from "./wire.ts";
@@ -57,7 +58,13 @@ export const apiKeyOperations = {
       "Issues a key for one workspace and environment, which the first key creates. The answer is the only one that shows the key.",
     body: {
       name: "IssueKeyBody",
-      schema: IssueKeyBody(),
+      schema: describeFields(IssueKeyBody(), {
+        environment: "The environment in which the key acts; null is the one without a tag.",
+        access: "All scopes (write, the default), or groups:read and events:read (read). Not together with scopes.",
+        scopes: "The scopes of the key. Not together with access.",
+        location:
+          "Where to place a new environment, near its integrator: a location hint of Durable Objects. Only with the first key.",
+      }),
       example: { ...AN_ENVIRONMENT, name: "backend", access: "write", expires_in_seconds: 7_776_000 },
     },
     answer: { status: 201, description: "The key.", content: { name: "IssuedKey", schema: IssuedKey } },
@@ -69,7 +76,7 @@ export const apiKeyOperations = {
     summary: "List API keys",
     description:
       "The keys of an environment, revoked and expired ones included, page by page. The list never shows a key itself.",
-    query: { schema: KeysQuery(), example: { limit: 10 } },
+    query: { schema: describeFields(KeysQuery(), pageOf("keys")), example: { limit: 10 } },
     answer: page("ListedKeys", ListedKeys),
     refusals: [],
   },
@@ -80,7 +87,11 @@ export const apiKeyOperations = {
     description:
       "Issues a key with the same name, scopes and expiry. The old key ends after the grace, or at once without one.",
     ...BY_ID,
-    body: { name: "RollKeyBody", schema: RollKeyBody(), example: { grace_seconds: 3600 } },
+    body: {
+      name: "RollKeyBody",
+      schema: describeFields(RollKeyBody(), { grace_seconds: graceOf("key") }),
+      example: { grace_seconds: 3600 },
+    },
     answer: { status: 201, description: "The new key.", content: { name: "IssuedKey", schema: IssuedKey } },
     refusals: ["api_key_not_found"],
   },

@@ -16,7 +16,7 @@ import {
 } from "../fields.ts";
 
 /** GET /api/keys */
-export const KeysQuery = lazy(() => numberedQuery("keys"));
+export const KeysQuery = lazy(() => numberedQuery());
 
 const scopesMessage = `Give a list of one scope or more, each once: ${SCOPES.join(", ")}.`;
 
@@ -35,23 +35,12 @@ export const IssueKeyBody = lazy(() =>
   z.pipe(
     z.strictObject({
       workspace: Workspace(),
-      environment: withMeta(
-        z.nullable(z.enum(["Customer", "Testing"], { error: 'Give "Customer", "Testing" or null.' })),
-        {
-          description: "The environment in which the key acts; null is the one without a tag.",
-        },
-      ),
+      environment: z.nullable(z.enum(["Customer", "Testing"], { error: 'Give "Customer", "Testing" or null.' })),
       name: KeyName(),
-      access: withMeta(z.optional(z.enum(["read", "write"], { error: 'Give "read" or "write".' })), {
-        description:
-          "All scopes (write, the default), or groups:read and events:read (read). Not together with scopes.",
-      }),
-      scopes: withMeta(z.optional(Scopes()), { description: "The scopes of the key. Not together with access." }),
+      access: z.optional(z.enum(["read", "write"], { error: 'Give "read" or "write".' })),
+      scopes: z.optional(Scopes()),
       expires_in_seconds: Expiry(),
-      location: withMeta(z.optional(z.enum(LOCATIONS, { error: `Give one of ${LOCATIONS.join(", ")}.` })), {
-        description:
-          "Where to place a new environment, near its integrator: a location hint of Durable Objects. Only with the first key.",
-      }),
+      location: z.optional(z.enum(LOCATIONS, { error: `Give one of ${LOCATIONS.join(", ")}.` })),
       reason: Reason(),
     }),
     z.transform(({ access, scopes, ...fields }, payload: Payload) => {

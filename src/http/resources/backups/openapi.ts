@@ -1,6 +1,7 @@
 import * as z from "zod";
 import { Success } from "../../openapi/fields.ts";
 import type { Operations } from "../../openapi/operation.ts";
+import { describeFields } from "../../openapi/request-fields.ts";
 import { BackupQuery, RestoreQuery } from "./wire.ts";
 
 const Restored = z.strictObject({
@@ -18,7 +19,12 @@ export const backupOperations = {
     description:
       "One page of a backup, as lines of JSON. A file is its pages in order, until `next_cursor` is null. It has hashes and halves of " +
       "secrets, and no credential. Without an environment, it is the backup of operators and environments.",
-    query: { schema: BackupQuery(), example: {} },
+    query: {
+      schema: describeFields(BackupQuery(), {
+        cursor: "The next_cursor of the page before, as it came; without it, the first page.",
+      }),
+      example: {},
+    },
     answer: { status: 200, description: "One page.", content: "application/x-ndjson" },
     refusals: ["cursor_expired"],
   },
@@ -29,7 +35,15 @@ export const backupOperations = {
     description:
       "Takes the pages of a backup, one at a time and in their order, into an environment without keys and groups, or without one into a " +
       "registry without operators and environments. Until the last page, all other calls are refused.",
-    query: { schema: RestoreQuery(), example: {} },
+    query: {
+      schema: describeFields(RestoreQuery(), {
+        rotate_tokens: "With the last page: gives every group a new token, and ends all viewer sessions.",
+        revoke_keys: "With the last page: revokes all keys of the backup.",
+        unsigned:
+          "Checks no signature: for a backup of format 1, or one whose signing key is gone. With the last page, the event of the restore says so.",
+      }),
+      example: {},
+    },
     rawBody: "application/x-ndjson",
     answer: { status: 200, description: "The page was taken.", content: { name: "Restored", schema: Restored } },
     refusals: ["environment_not_empty", "unexpected_page", "invalid_backup"],

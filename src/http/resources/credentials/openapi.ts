@@ -1,6 +1,7 @@
 import * as z from "zod";
 import { Audience, EXAMPLE_TOKEN, Success, timeOrNull } from "../../openapi/fields.ts";
 import type { Operations } from "../../openapi/operation.ts";
+import { describeFields } from "../../openapi/request-fields.ts";
 import { EXPLAINED_KINDS } from "../../operations/explain-credential.ts";
 import { REASONS } from "../../response/reasons.ts";
 import { Actor } from "../events/event-schema.ts";
@@ -65,7 +66,11 @@ export const credentialOperations = {
       "although it is refused here.",
     body: {
       name: "ExplainBody",
-      schema: ExplainBody(),
+      schema: describeFields(ExplainBody(), {
+        credential:
+          "A viewer session, a token, an API key or the key of an operator, as somebody presents it. Any other text is unknown.",
+        origin: "The origin of the page that presents the credential; without it, a server presents it.",
+      }),
       example: { credential: EXAMPLE_TOKEN, audience: "acme/Testing" },
     },
     answer: { status: 200, description: "The reasons, or none.", content: { name: "Explained", schema: Explained } },

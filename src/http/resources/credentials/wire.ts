@@ -2,21 +2,16 @@ import * as z from "zod/mini";
 import { directoryName } from "../../../../common/environment.ts";
 import type { Explanation } from "../../operations/explain-credential.ts";
 import { REASONS } from "../../response/reasons.ts";
-import { Audience, lazy, Origin, time, withMeta } from "../fields.ts";
+import { Audience, lazy, Origin, time } from "../fields.ts";
 
 const MESSAGE = "Give the credential, a string that is not empty.";
 
 /** POST /api/credentials/explain */
 export const ExplainBody = lazy(() =>
   z.strictObject({
-    credential: withMeta(z.string({ error: MESSAGE }).check(z.minLength(1, { error: MESSAGE })), {
-      description:
-        "A viewer session, a token, an API key or the key of an operator, as somebody presents it. Any other text is unknown.",
-    }),
+    credential: z.string({ error: MESSAGE }).check(z.minLength(1, { error: MESSAGE })),
     audience: z.optional(Audience()),
-    origin: withMeta(z.optional(Origin()), {
-      description: "The origin of the page that presents the credential; without it, a server presents it.",
-    }),
+    origin: z.optional(Origin()),
   }),
 );
 

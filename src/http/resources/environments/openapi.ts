@@ -2,6 +2,7 @@ import * as z from "zod";
 import { LOCATIONS } from "../../../records.ts";
 import { Done, NextCursor, page, Success, Tag, time, Workspace } from "../../openapi/fields.ts";
 import type { Operations } from "../../openapi/operation.ts";
+import { describeFields, pageOf } from "../../openapi/request-fields.ts";
 import { ReasonBody } from "../fields.ts";
 import type { environmentBody } from "./wire.ts";
 import { EnvironmentsQuery, EraseQuery } from "./wire.ts";
@@ -33,7 +34,7 @@ export const environmentOperations = {
     tag: "Operators",
     summary: "List environments",
     description: "The environments of the deployment. An environment is recorded before its first API key is issued.",
-    query: { schema: EnvironmentsQuery(), example: { limit: 10 } },
+    query: { schema: describeFields(EnvironmentsQuery(), pageOf("environments")), example: { limit: 10 } },
     answer: page("ListedEnvironments", ListedEnvironments),
     refusals: [],
   },
@@ -45,7 +46,13 @@ export const environmentOperations = {
       "Deletes all groups, API keys and events of an environment for good. No undo. If a call is interrupted, repeat it; the " +
       "service finishes it by itself too. The name may be used again: no old credential works then.",
     destroys: "Nothing brings the groups, keys and events back, but a backup.",
-    query: { schema: EraseQuery(), example: { confirm: "acme/Testing" } },
+    query: {
+      schema: describeFields(EraseQuery(), {
+        confirm:
+          "The environment once more, as workspace/environment: `acme/Customer`, `acme/Testing` or `acme/untagged`.",
+      }),
+      example: { confirm: "acme/Testing" },
+    },
     body: { name: "ReasonBody", schema: ReasonBody(), example: { reason: "contract ended" } },
     answer: { status: 200, description: "It is erased.", content: { name: "Done", schema: Done } },
     refusals: ["environment_not_found"],

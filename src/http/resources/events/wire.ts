@@ -51,26 +51,13 @@ export const ActorQuery = lazy(() =>
 export const EventsQuery = lazy(() =>
   z
     .strictObject({
-      cursor: withMeta(z.optional(z.string()), {
-        description:
-          "The next_cursor of the page before, or `latest` for the cursor after the newest event; without it, the oldest event.",
-      }),
-      limit: limitField("events", EVENTS_DEFAULT),
-      type: withMeta(z.optional(z.enum(EVENT_TYPES, { error: "Give a type of event, such as user_group.updated." })), {
-        description: "Only events of this type.",
-      }),
-      user_group_id: withMeta(z.optional(Label()), { description: "Only events of the group with this id." }),
-      actor: withMeta(z.optional(ActorQuery()), {
-        type: "string",
-        description: "Only changes by this actor: `api_key:3`, `operator:1`, `operator:bootstrap` or `system`.",
-      }),
-      since: withMeta(z.optional(Since()), {
-        type: "string",
-        description: "Begins at this time (RFC 3339). Not with a cursor.",
-      }),
-      include: withMeta(z.optional(z.enum(["user_groups"], { error: "Give user_groups, or leave it out." })), {
-        description: "`user_groups` adds the present state of the groups named. Needs `groups:read` too.",
-      }),
+      cursor: z.optional(z.string()),
+      limit: limitField(EVENTS_DEFAULT),
+      type: z.optional(z.enum(EVENT_TYPES, { error: "Give a type of event, such as user_group.updated." })),
+      user_group_id: z.optional(Label()),
+      actor: withMeta(z.optional(ActorQuery()), { type: "string" }),
+      since: withMeta(z.optional(Since()), { type: "string" }),
+      include: z.optional(z.enum(["user_groups"], { error: "Give user_groups, or leave it out." })),
     })
     .check(
       z.check(({ value, issues }) => {

@@ -2,6 +2,7 @@ import * as z from "zod";
 import { ROLES } from "../../../domain/credentials/rights.ts";
 import { byId, Done, KeyTimes, NextCursor, number, page, Success } from "../../openapi/fields.ts";
 import type { Operations } from "../../openapi/operation.ts";
+import { describeFields, pageOf } from "../../openapi/request-fields.ts";
 import { ReasonBody, RollKeyBody } from "../fields.ts";
 import type { operatorBody } from "./wire.ts";
 import { IssueOperatorBody, OperatorsQuery } from "./wire.ts";
@@ -57,7 +58,12 @@ export const operatorOperations = {
       "and then needs no key. Of all operators that are valid, only one may have an email.",
     body: {
       name: "IssueOperatorBody",
-      schema: IssueOperatorBody(),
+      schema: describeFields(IssueOperatorBody(), {
+        role: "A viewer reads everything but tokens; support also updates groups, but does not rename them, and rotates tokens, without seeing them; an admin does everything. The role backup lists environments and takes backups, and does nothing else.",
+        email:
+          "The address, in ASCII, by which the operator signs in to the console with its company, as the company's provider has it. It is compared and stored in lower case, and cannot be changed.",
+        key: "With false, the operator has no key, and signs in by its email alone.",
+      }),
       example: { name: "ada", role: "support", expires_in_seconds: 7_776_000 },
     },
     answer: { status: 201, description: "The key.", content: { name: "IssuedOperator", schema: IssuedOperator } },
@@ -68,7 +74,7 @@ export const operatorOperations = {
     tag: "Operators",
     summary: "List operators",
     description: "The operators, revoked and expired ones included, page by page. The list never shows a key itself.",
-    query: { schema: OperatorsQuery(), example: { limit: 10 } },
+    query: { schema: describeFields(OperatorsQuery(), pageOf("operators")), example: { limit: 10 } },
     answer: page("ListedOperators", ListedOperators),
     refusals: [],
   },

@@ -8,7 +8,7 @@ import type { OperatorDraft } from "../../operations/keys.ts";
 import { Expiry, KeyName, lazy, numberedQuery, Reason, timesOf, visiblePart, withMeta } from "../fields.ts";
 
 /** GET /api/operators */
-export const OperatorsQuery = lazy(() => numberedQuery("operators"));
+export const OperatorsQuery = lazy(() => numberedQuery());
 
 /** The name of an operator. */
 export const OperatorName = lazy(() =>
@@ -39,17 +39,9 @@ export const IssueOperatorBody = lazy(() =>
   z
     .strictObject({
       name: OperatorName(),
-      role: withMeta(z.enum(ROLES, { error: 'Give "viewer", "support", "admin" or "backup".' }), {
-        description:
-          "A viewer reads everything but tokens; support also updates groups, but does not rename them, and rotates tokens, without seeing them; an admin does everything. The role backup lists environments and takes backups, and does nothing else.",
-      }),
-      email: withMeta(z.optional(Email()), {
-        description:
-          "The address, in ASCII, by which the operator signs in to the console with its company, as the company's provider has it. It is compared and stored in lower case, and cannot be changed.",
-      }),
-      key: withMeta(z._default(z.boolean({ error: "Give true or false." }), true), {
-        description: "With false, the operator has no key, and signs in by its email alone.",
-      }),
+      role: z.enum(ROLES, { error: 'Give "viewer", "support", "admin" or "backup".' }),
+      email: z.optional(Email()),
+      key: z._default(z.boolean({ error: "Give true or false." }), true),
       expires_in_seconds: Expiry(),
       reason: Reason(),
     })

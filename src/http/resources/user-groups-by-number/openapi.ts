@@ -2,9 +2,10 @@ import * as z from "zod";
 import { GROUP_STATES } from "../../../records.ts";
 import { Done, NextCursor, numberInPath, page, Success, time, timeOrNull } from "../../openapi/fields.ts";
 import type { Operations } from "../../openapi/operation.ts";
+import { describeFields, EVENTS_LIMIT, graceOf, pageOf } from "../../openapi/request-fields.ts";
 import { Actor, Event } from "../events/event-schema.ts";
 import { ReasonBody } from "../fields.ts";
-import { createUserGroup, SeenGroup } from "../user-groups/openapi.ts";
+import { changesAbout, createUserGroup, SeenGroup } from "../user-groups/openapi.ts";
 import {
   HistoryQuery,
   ListQuery,
@@ -96,7 +97,22 @@ export const userGroupByNumberOperations = {
       "only `next_cursor: null` is the end. A cursor of a search continues that search alone. With `user_group_id` the list has the one group with this id, or none, and the call " +
       "creates nothing. With `search` or `last_viewed_before` one call examines 100,000 groups, so a page may even be empty and have a " +
       "cursor.",
-    query: { schema: ListQuery(), example: { limit: 10, user_group_id_prefix: "acme" } },
+    query: {
+      schema: describeFields(ListQuery(), {
+        ...pageOf("groups"),
+        user_group_id:
+          "Only the group with exactly this id. Not together with a cursor, state=deleted or another condition.",
+        user_group_id_prefix:
+          "Only ids that start with this text, compared character by character. The list of groups that exist is then in the order of ids.",
+        search:
+          "Only groups whose name or id contains this text, without regard to case and accents. Not together with a user_group_id or a prefix.",
+        last_viewed_before:
+          "Only groups that were last viewed before this day in UTC, or were never viewed and created before it. Views from a lease or " +
+          "a stale session are not noted.",
+        state: "Only groups in this state. Deleted groups are listed only with state=deleted.",
+      }),
+      example: { limit: 10, user_group_id_prefix: "acme" },
+    },
     answer: page("Listed", Listed),
     refusals: [],
   },
@@ -108,7 +124,10 @@ export const userGroupByNumberOperations = {
     description:
       "The group as the list shows it, without its token. It never creates a group. A mirror reads it after an event.",
     ...BY_NUMBER,
-    query: { schema: ShowQuery(), example: {} },
+    query: {
+      schema: describeFields(ShowQuery(), { state: "With deleted, only a deleted group is found." }),
+      example: {},
+    },
     answer: SHOWN,
     refusals: ["user_group_not_found"],
   },
@@ -121,7 +140,13 @@ export const userGroupByNumberOperations = {
       "100,000 events of the environment, so a page may have fewer than `limit` and still a cursor: `searched_back_to` says how far it " +
       "has looked, and only `next_cursor: null` is the end.",
     ...BY_NUMBER,
-    query: { schema: HistoryQuery(), example: { limit: 10 } },
+    query: {
+      schema: describeFields(HistoryQuery(), {
+        cursor: "The next_cursor of the page before; without it, the newest events.",
+        limit: EVENTS_LIMIT,
+      }),
+      example: { limit: 10 },
+    },
     answer: page("History", History),
     refusals: ["user_group_not_found", "cursor_expired"],
   },
@@ -134,8 +159,16 @@ export const userGroupByNumberOperations = {
       "`admin`. The answer has no token.",
     ...BY_NUMBER,
     headers: ["If-Match"],
-    body: { name: "UpdateByNumberBody", schema: UpdateByNumberBody(), example: { name: "Acme Inc." } },
-    patch: { name: "PatchByNumberBody", schema: PatchByNumberBody(), example: { properties: { plan: null } } },
+    body: {
+      name: "UpdateByNumberBody",
+      schema: describeFields(UpdateByNumberBody(), changesAbout(false)),
+      example: { name: "Acme Inc." },
+    },
+    patch: {
+      name: "PatchByNumberBody",
+      schema: describeFields(PatchByNumberBody(), changesAbout(true)),
+      example: { properties: { plan: null } },
+    },
     answer: SHOWN,
     refusals: ["user_group_not_found", "user_group_id_taken"],
   },
@@ -162,7 +195,10 @@ export const userGroupByNumberOperations = {
     ...BY_NUMBER,
     body: {
       name: "RestoreBody",
-      schema: RestoreBody(),
+      schema: describeFields(RestoreBody(), {
+        new_user_group_id: "The id that the restored group gets, if another group has its own now.",
+        rotate_token: "With true, the group gets a new token, and the old one stays revoked.",
+      }),
       example: { new_user_group_id: "acme-2", rotate_token: true },
     },
     headers: ["Idempotency-Key", "If-Match"],
@@ -194,7 +230,7 @@ export const userGroupByNumberOperations = {
     headers: ["Idempotency-Key", "If-Match"],
     body: {
       name: "RotateByNumberBody",
-      schema: RotateByNumberBody(),
+      schema: describeFields(RotateByNumberBody(), { grace_seconds: graceOf("token") }),
       example: { grace_seconds: 3600 },
     },
     answer: OUTCOME,

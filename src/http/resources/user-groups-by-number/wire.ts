@@ -24,17 +24,13 @@ export const UpdateByNumberBody = lazy(() => z.strictObject({ ...Changes(), reas
 export const PatchByNumberBody = lazy(() => z.strictObject({ ...Patch(), reason: Reason() }));
 
 /** POST /api/user_groups/{team_id}/rotate */
-export const RotateByNumberBody = lazy(() => z.strictObject({ grace_seconds: Grace("token"), reason: Reason() }));
+export const RotateByNumberBody = lazy(() => z.strictObject({ grace_seconds: Grace(), reason: Reason() }));
 
 /** POST /api/user_groups/{team_id}/restore */
 export const RestoreBody = lazy(() =>
   z.strictObject({
-    new_user_group_id: withMeta(z.optional(Label()), {
-      description: "The id that the restored group gets, if another group has its own now.",
-    }),
-    rotate_token: withMeta(z._default(z.boolean({ error: "Give true or false." }), false), {
-      description: "With true, the group gets a new token, and the old one stays revoked.",
-    }),
+    new_user_group_id: z.optional(Label()),
+    rotate_token: z._default(z.boolean({ error: "Give true or false." }), false),
     reason: Reason(),
   }),
 );
@@ -55,8 +51,6 @@ const Search = lazy(() =>
     {
       minLength: 1,
       maxLength: SEARCH_UNITS_MAX,
-      description:
-        "Only groups whose name or id contains this text, without regard to case and accents. Not together with a user_group_id or a prefix.",
     },
   ),
 );
@@ -72,25 +66,12 @@ const Day = lazy(() => z.string().check(z.refine(isDay, { error: "Give a day suc
 export const ListQuery = lazy(() =>
   z.pipe(
     z.strictObject({
-      ...pageFields("groups"),
-      user_group_id: withMeta(z.optional(Label()), {
-        description:
-          "Only the group with exactly this id. Not together with a cursor, state=deleted or another condition.",
-      }),
-      user_group_id_prefix: withMeta(z.optional(Label()), {
-        description:
-          "Only ids that start with this text, compared character by character. The list of groups that exist is then in the order of ids.",
-      }),
+      ...pageFields(),
+      user_group_id: z.optional(Label()),
+      user_group_id_prefix: z.optional(Label()),
       search: z.optional(Search()),
-      last_viewed_before: withMeta(z.optional(Day()), {
-        format: "date",
-        description:
-          "Only groups that were last viewed before this day in UTC, or were never viewed and created before it. Views from a lease or " +
-          "a stale session are not noted.",
-      }),
-      state: withMeta(z.optional(z.enum(GROUP_STATES, { error: STATE_MESSAGE })), {
-        description: "Only groups in this state. Deleted groups are listed only with state=deleted.",
-      }),
+      last_viewed_before: withMeta(z.optional(Day()), { format: "date" }),
+      state: z.optional(z.enum(GROUP_STATES, { error: STATE_MESSAGE })),
     }),
     z.transform((fields, payload: Payload) => {
       const { cursor, limit, state, search, last_viewed_before: lastViewedBefore } = fields;
@@ -117,10 +98,8 @@ export const HISTORY_CURSOR_MESSAGE = "Give the next_cursor of the page before t
 /** GET /api/user_groups/{team_id}/events */
 export const HistoryQuery = lazy(() =>
   z.strictObject({
-    cursor: withMeta(z.optional(z.string()), {
-      description: "The next_cursor of the page before; without it, the newest events.",
-    }),
-    limit: limitField("events", EVENTS_DEFAULT),
+    cursor: z.optional(z.string()),
+    limit: limitField(EVENTS_DEFAULT),
   }),
 );
 
@@ -133,8 +112,6 @@ function refuseBeside(other: string, payload: Payload, fields: Record<string, un
 /** GET /api/user_groups/{team_id} */
 export const ShowQuery = lazy(() =>
   z.strictObject({
-    state: withMeta(z.optional(z.enum(["deleted"], { error: "Give deleted, or leave the field out." })), {
-      description: "With deleted, only a deleted group is found.",
-    }),
+    state: z.optional(z.enum(["deleted"], { error: "Give deleted, or leave the field out." })),
   }),
 );

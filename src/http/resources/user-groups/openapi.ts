@@ -1,6 +1,9 @@
 import * as z from "zod";
+import { CONTENT, GROUP_FIELDS, type GroupField } from "../../../../common/content.ts";
+import { PROPERTIES_BYTES_MAX, PROPERTIES_DEPTH_MAX } from "../../../../common/limits.ts";
 import { Done, EXAMPLE_TOKEN, number, Success, Tag } from "../../openapi/fields.ts";
 import type { Operation, Operations } from "../../openapi/operation.ts";
+import { describeFields, graceOf } from "../../openapi/request-fields.ts";
 import type { getBody, postBody, putBody } from "./wire.ts";
 import { EnsureBody, RemoveBody, RotateBody, UpdateBody } from "./wire.ts";
 
@@ -67,10 +70,38 @@ const Rotated = z.strictObject({
   user_group: RotatedGroup.meta({ description: "The group." }),
 });
 
+/** What a request says of each field. */
+const ABOUT: Record<GroupField, string> = {
+  name: "The group's name. A new group without one takes its id for a name.",
+  mapping: "From the ids of your schemas to data sources.",
+  properties: `Any JSON object, of ${PROPERTIES_BYTES_MAX} bytes and ${PROPERTIES_DEPTH_MAX} levels at most.`,
+};
+
+function aboutOf(field: GroupField, isPatch: boolean): string {
+  const { column, kind, isNullable } = CONTENT[field];
+  if (kind === "text") return isNullable ? `${ABOUT[field]} null clears it.` : ABOUT[field];
+  if (!isPatch) return `${ABOUT[field]} Replaced whole; null clears it.`;
+  const part = kind === "mapping" ? "an entry" : "a key";
+  return `Merged into the ${column}: null removes ${part}; null in place of the object clears all.`;
+}
+
+/** What the document says of the content of a group in a body; as a patch, of a merge patch (RFC 7396). */
+const contentAbout = (isPatch: boolean) =>
+  Object.fromEntries(GROUP_FIELDS.map((field) => [CONTENT[field].column, aboutOf(field, isPatch)]));
+
+/** What it says of the fields of an update. */
+export const changesAbout = (isPatch: boolean) => ({
+  ...contentAbout(isPatch),
+  new_user_group_id: "Renames the group, which keeps its token. The id decides whose data the token shows.",
+  suspended: "With true, the group's viewers are refused until a false; nothing else changes.",
+});
+
+const CURRENT_TOKEN = "The user group's current token, from GET or from the last rotation.";
+
 const ENSURE = {
   body: {
     name: "EnsureBody",
-    schema: EnsureBody(),
+    schema: describeFields(EnsureBody(), contentAbout(false)),
     example: {
       user_group_id: "acme",
       name: "Acme Inc.",
@@ -124,7 +155,7 @@ export const userGroupOperations = {
     headers: ["If-Match"],
     body: {
       name: "UpdateBody",
-      schema: UpdateBody(),
+      schema: describeFields(UpdateBody(), changesAbout(false)),
       example: { user_group_id: "acme", properties: { region: "us", plans: ["pro"] } },
     },
     answer: {
@@ -147,7 +178,7 @@ export const userGroupOperations = {
     headers: ["Idempotency-Key", "If-Match"],
     body: {
       name: "RotateBody",
-      schema: RotateBody(),
+      schema: describeFields(RotateBody(), { current_token: CURRENT_TOKEN, grace_seconds: graceOf("token") }),
       example: { current_token: EXAMPLE_TOKEN, grace_seconds: 3600 },
     },
     answer: {
@@ -170,7 +201,11 @@ export const userGroupOperations = {
     headers: ["Idempotency-Key", "If-Match"],
     body: {
       name: "RemoveBody",
-      schema: RemoveBody(),
+      schema: describeFields(RemoveBody(), {
+        current_token: CURRENT_TOKEN,
+        user_group_id: "A guard: the id that the group must have.",
+        data_source_provided_id: "A guard: a data source that the group's mapping must lead to.",
+      }),
       example: { current_token: EXAMPLE_TOKEN, user_group_id: "acme" },
     },
     answer: {

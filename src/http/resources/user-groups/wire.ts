@@ -10,12 +10,7 @@ import {
   type StoredValue,
 } from "../../../../common/content.ts";
 import type { EnvironmentTag } from "../../../../common/environment.ts";
-import {
-  BODY_BYTES_MAX,
-  PROPERTIES_BYTES_MAX,
-  PROPERTIES_DEPTH_MAX,
-  TEXT_UNITS_MAX,
-} from "../../../../common/limits.ts";
+import { BODY_BYTES_MAX, TEXT_UNITS_MAX } from "../../../../common/limits.ts";
 import { purgeAtOf } from "../../../domain/days.ts";
 import type { ShownGroup } from "../../../domain/feed/endings.ts";
 import { isObject } from "../../../domain/json.ts";
@@ -47,11 +42,7 @@ import {
 const TOKEN_MESSAGE =
   "Give the current token of the user group. POST rotates it and DELETE deletes its group; GET creates a group.";
 
-const Credential = lazy(() =>
-  withMeta(z.string({ error: TOKEN_MESSAGE }).check(z.minLength(1, { error: TOKEN_MESSAGE })), {
-    description: "The user group's current token, from GET or from the last rotation.",
-  }),
-);
+const Credential = lazy(() => z.string({ error: TOKEN_MESSAGE }).check(z.minLength(1, { error: TOKEN_MESSAGE })));
 
 /** Refuses too many entries, and entries that are not text. In a patch, null removes an entry, and the directory counts the rest. */
 function checkEntries(payload: Payload, mapping: object, entriesMax: number, isPatch: boolean): void {
@@ -90,25 +81,10 @@ const mappingOf = (entriesMax: number, isPatch: boolean) =>
 /** A value of a field, except null, as its column has it: of a mapping and an object the JSON text. */
 export function valueSchema(field: ContentField, isPatch = false): z.ZodMiniType<string> {
   const { column, kind, max, isNullable } = CONTENT[field];
-  if (kind === "text") return label({}, max);
+  if (kind === "text") return label(max);
   if (kind === "mapping") return mappingOf(max, isPatch);
   // The directory checks the bounds of what a patch is merged to: only it has the group.
   return JsonObject(isPatch ? BODY_BYTES_MAX : max, column, isNullable);
-}
-
-/** What a request says of each field. */
-const ABOUT: Record<GroupField, string> = {
-  name: "The group's name. A new group without one takes its id for a name.",
-  mapping: "From the ids of your schemas to data sources.",
-  properties: `Any JSON object, of ${PROPERTIES_BYTES_MAX} bytes and ${PROPERTIES_DEPTH_MAX} levels at most.`,
-};
-
-function aboutOf(field: GroupField, isPatch: boolean): string {
-  const { column, kind, isNullable } = CONTENT[field];
-  if (kind === "text") return isNullable ? `${ABOUT[field]} null clears it.` : ABOUT[field];
-  if (!isPatch) return `${ABOUT[field]} Replaced whole; null clears it.`;
-  const part = kind === "mapping" ? "an entry" : "a key";
-  return `Merged into the ${column}: null removes ${part}; null in place of the object clears all.`;
 }
 
 type FieldSchemas = ByColumn<{ [Field in GroupField]: z.ZodMiniOptional<z.ZodMiniType<StoredValue<Field>>> }>;
@@ -120,7 +96,7 @@ const fieldsOf = (isPatch: boolean) =>
       const { column, isNullable } = CONTENT[field];
       const value = valueSchema(field, isPatch);
       const schema = z.optional(isNullable ? z.nullable(value) : value);
-      return [column, withMeta(schema, { description: aboutOf(field, isPatch) })];
+      return [column, schema];
     }),
   ) as FieldSchemas;
 
@@ -144,13 +120,9 @@ export const changesIn = (body: z.output<z.ZodMiniObject<ReturnType<typeof Chang
 export const EnsureBody = lazy(() => z.strictObject({ user_group_id: ProvidedId(), ...fieldsOf(false) }));
 
 const changesOf = (isPatch: boolean) => ({
-  new_user_group_id: withMeta(z.optional(Label()), {
-    description: "Renames the group, which keeps its token. The id decides whose data the token shows.",
-  }),
+  new_user_group_id: z.optional(Label()),
   ...fieldsOf(isPatch),
-  suspended: withMeta(z.optional(z.boolean({ error: "Give true or false." })), {
-    description: "With true, the group's viewers are refused until a false; nothing else changes.",
-  }),
+  suspended: z.optional(z.boolean({ error: "Give true or false." })),
 });
 
 /** The fields of an update. */
@@ -162,16 +134,14 @@ export const Patch = lazy(() => changesOf(true));
 export const UpdateBody = lazy(() => z.strictObject({ user_group_id: ProvidedId(), ...Changes() }));
 
 /** POST /api/user */
-export const RotateBody = lazy(() => z.strictObject({ current_token: Credential(), grace_seconds: Grace("token") }));
+export const RotateBody = lazy(() => z.strictObject({ current_token: Credential(), grace_seconds: Grace() }));
 
 /** DELETE /api/user */
 export const RemoveBody = lazy(() =>
   z.strictObject({
     current_token: Credential(),
-    user_group_id: withMeta(z.optional(Label()), { description: "A guard: the id that the group must have." }),
-    data_source_provided_id: withMeta(z.optional(z.string({ error: "Give the id of a data source, a string." })), {
-      description: "A guard: a data source that the group's mapping must lead to.",
-    }),
+    user_group_id: z.optional(Label()),
+    data_source_provided_id: z.optional(z.string({ error: "Give the id of a data source, a string." })),
   }),
 );
 

@@ -1,6 +1,13 @@
 import * as z from "zod";
+import {
+  CLAIMS_BYTES_MAX,
+  CLAIMS_MAX,
+  PROPERTIES_DEPTH_MAX,
+  VIEWER_PROPERTIES_BYTES_MAX,
+} from "../../../../common/limits.ts";
 import { Done, number, Success, time } from "../../openapi/fields.ts";
 import type { Operations } from "../../openapi/operation.ts";
+import { describeFields } from "../../openapi/request-fields.ts";
 import type { configurationBody, mintedBody } from "./wire.ts";
 import { EndBody, SessionBody } from "./wire.ts";
 
@@ -62,6 +69,8 @@ const IssuerConfiguration = z.strictObject({
   response_types_supported: z.array(z.literal("id_token")).meta({ description: "What its kind of document requires." }),
 }) satisfies z.ZodType<ReturnType<typeof configurationBody>>;
 
+const TEAM_ID = "The group by its number, in place of user_group_id.";
+
 /** The call that mints viewer sessions. */
 export const viewerSessionOperations = {
   "POST /api/viewer_sessions": {
@@ -74,7 +83,23 @@ export const viewerSessionOperations = {
       "once. This call never creates a group.",
     body: {
       name: "SessionBody",
-      schema: SessionBody(),
+      schema: describeFields(SessionBody(), {
+        team_id: TEAM_ID,
+        expires_in_seconds: "For how many seconds the session is valid. It never outlives the API key that mints it.",
+        origins: "The origins of the pages that may present the session; without it, any.",
+        viewer_id: "Your own id of the person who looks at the page. Dashboards and SQL templates get it as viewer_id.",
+        viewer_properties:
+          'What only this person may see, an object such as {"store": 7}. Dashboards and SQL templates get each of its keys as viewer.<key>. ' +
+          `It has ${VIEWER_PROPERTIES_BYTES_MAX} bytes and ${PROPERTIES_DEPTH_MAX} levels at most.`,
+        max_stale_seconds:
+          "For how many seconds the service may answer from the session alone. A change, a revocation or an end of the session is in force only " +
+          "after that. If the session would have more than 8,000 characters, it is minted with 0.",
+        include_variables: "Whether the session contains the variables, for verifiers that do not call the service.",
+        claims:
+          `More claims for other verifiers, such as {"role": "authenticated"}: at most ${CLAIMS_MAX} names and ${CLAIMS_BYTES_MAX} bytes. They are ` +
+          "signed as they are, and the service ignores them. Names that it uses, those of RFC 7519, and those that begin with ug_ are refused. " +
+          "All environments have one issuer: a verifier that reads such a claim must check aud.",
+      }),
       example: { user_group_id: "acme", expires_in_seconds: 300, origins: ["https://app.example.com"] },
     },
     answer: { status: 201, description: "The session.", content: { name: "MintedSession", schema: Minted } },
@@ -90,7 +115,12 @@ export const viewerSessionOperations = {
       "minted afterwards are not affected.",
     body: {
       name: "EndBody",
-      schema: EndBody(),
+      schema: describeFields(EndBody(), {
+        session: "The session to end, as it was minted.",
+        user_group_id: "The group whose sessions end.",
+        team_id: TEAM_ID,
+        viewer_id: "The person of the group whose sessions end, and no other's.",
+      }),
       example: { user_group_id: "acme", viewer_id: "ann", reason: "signed out" },
     },
     answer: { status: 200, description: "They have ended.", content: { name: "Done", schema: Done } },

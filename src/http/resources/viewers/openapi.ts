@@ -1,6 +1,8 @@
 import * as z from "zod";
+import { QUERY_VALUES_BYTES_MAX, QUERY_VALUES_MAX, SQL_TEMPLATE_BYTES_MAX } from "../../../../common/limits.ts";
 import { Audience, Success } from "../../openapi/fields.ts";
 import type { Operations } from "../../openapi/operation.ts";
+import { describeFields } from "../../openapi/request-fields.ts";
 import { SeenGroup } from "../user-groups/openapi.ts";
 import type { viewBody } from "../user-groups/wire.ts";
 import { CheckQuery, QueryBody, ViewerQuery } from "./wire.ts";
@@ -98,7 +100,16 @@ export const viewerOperations = {
     headers: ["Cache-Control"],
     body: {
       name: "QueryBody",
-      schema: QueryBody(),
+      schema: describeFields(QueryBody(), {
+        sql: `An SQL template with {{variables}} and optional clauses in [[ ]], of at most ${SQL_TEMPLATE_BYTES_MAX} bytes in UTF-8.`,
+        values:
+          `Values of the page, such as the dates of a filter, which the template names {{value.name}}: at most ${QUERY_VALUES_MAX}, of ` +
+          `${QUERY_VALUES_BYTES_MAX} bytes of JSON in total. One that is missing, or an empty list, drops its clause. They only filter: ` +
+          "the person at the page can choose any.",
+        placeholders:
+          "How placeholders are written, and by which database the template is read: ? each; $1, $2 and so on (PostgreSQL); %s each (psycopg, " +
+          "PyMySQL; a % of the template becomes %%); @p1, @p2 and so on (SQL Server); {p1:String}, {p2:Int64} and so on (ClickHouse).",
+      }),
       example: {
         sql: "plan IN ({{user_group.plans}}) [[AND tier = {{user_group.tier}}]] [[AND at >= {{value.from}}]]",
         values: { from: "2026-10-01" },

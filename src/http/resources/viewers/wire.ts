@@ -27,20 +27,13 @@ export const QueryBody = lazy(() =>
           error: `Give at most ${SQL_TEMPLATE_BYTES_MAX} bytes. Shorten the template, for example with a view in the database.`,
         }),
       ),
-      {
-        maxLength: SQL_TEMPLATE_BYTES_MAX,
-        description: `An SQL template with {{variables}} and optional clauses in [[ ]], of at most ${SQL_TEMPLATE_BYTES_MAX} bytes in UTF-8.`,
-      },
+      { maxLength: SQL_TEMPLATE_BYTES_MAX },
     ),
     audience: z.optional(Audience()),
-    values: z.optional(QueryValues()),
-    placeholders: withMeta(
-      z._default(z.enum(PLACEHOLDER_STYLES, { error: 'Give "?", "$1", "%s", "@p1" or "{p1:String}".' }), "?"),
-      {
-        description:
-          "How placeholders are written, and by which database the template is read: ? each; $1, $2 and so on (PostgreSQL); %s each (psycopg, " +
-          "PyMySQL; a % of the template becomes %%); @p1, @p2 and so on (SQL Server); {p1:String}, {p2:Int64} and so on (ClickHouse).",
-      },
+    values: QueryValues(),
+    placeholders: z._default(
+      z.enum(PLACEHOLDER_STYLES, { error: 'Give "?", "$1", "%s", "@p1" or "{p1:String}".' }),
+      "?",
     ),
   }),
 );
@@ -52,7 +45,7 @@ const VALUE_RULE = `Give a string, a number, a boolean, null, or a list of at mo
 
 /** The values of a page for a template: by their names without `value.`. */
 const QueryValues = lazy(() =>
-  withMeta(z.pipe(z.unknown(), z.transform(readValues)), {
+  withMeta(z.optional(z.pipe(z.unknown(), z.transform(readValues))), {
     type: "object",
     maxProperties: QUERY_VALUES_MAX,
     propertyNames: { pattern: VALUE_NAME.source },
@@ -62,10 +55,6 @@ const QueryValues = lazy(() =>
         ...SCALAR_TYPES.map((type) => ({ type: "array", maxItems: QUERY_VALUES_ITEMS_MAX, items: { type } })),
       ],
     },
-    description:
-      `Values of the page, such as the dates of a filter, which the template names {{value.name}}: at most ${QUERY_VALUES_MAX}, of ` +
-      `${QUERY_VALUES_BYTES_MAX} bytes of JSON in total. One that is missing, or an empty list, drops its clause. They only filter: ` +
-      "the person at the page can choose any.",
     examples: [{ from: "2026-10-01", currencies: ["EUR", "USD"] }],
   }),
 );

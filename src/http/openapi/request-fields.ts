@@ -1,0 +1,55 @@
+import * as z from "zod/mini";
+import { EVENTS_DEFAULT, LIST_ITEMS_DEFAULT } from "../../../common/limits.ts";
+import { Audience, Expiry, KeyName, ProvidedId, Reason, Workspace } from "../resources/fields.ts";
+
+/** The fields of a body or a query by their names. What a transform makes of them does not count. */
+function fieldsOf({ _zod: { def } }: z.core.$ZodType): Record<string, z.core.$ZodType> {
+  return def.type === "pipe" ? fieldsOf((def as z.core.$ZodPipeDef).in) : (def as z.core.$ZodObjectDef).shape;
+}
+
+function describe(field: z.core.$ZodType, description: string): void {
+  const { examples, ...meta } = z.globalRegistry.get(field) ?? {};
+  z.globalRegistry.add(field, { ...meta, description, ...(examples !== undefined && { examples }) });
+}
+
+/** The schema of a body or a query, and what the document says of its fields. The Worker itself has none of these texts. */
+export function describeFields<Schema extends z.core.$ZodType>(
+  schema: Schema,
+  descriptions: Partial<Record<keyof z.input<Schema>, string>>,
+): Schema {
+  const fields = fieldsOf(schema);
+  for (const [name, description] of Object.entries<string | undefined>(descriptions)) {
+    const field = fields[name];
+    if (field && description !== undefined) describe(field, description);
+  }
+  return schema;
+}
+
+const limit = (what: string, initial: number) => `The most ${what} on one page. The default is ${initial}.`;
+
+/** The descriptions of the fields by which the query of a list asks for a page. */
+export const pageOf = (what: "groups" | "environments" | "keys" | "operators") => ({
+  cursor: "The next_cursor of the page before; without it, the first page.",
+  limit: limit(what, LIST_ITEMS_DEFAULT),
+});
+
+/** The description of `limit` in the queries of feeds. */
+export const EVENTS_LIMIT = limit("events", EVENTS_DEFAULT);
+
+/** The description of `grace_seconds`. */
+export const graceOf = (credential: "key" | "token") => `For how many seconds the old ${credential} stays valid.`;
+
+// The fields that say the same in each body and query.
+describe(ProvidedId(), "Your own id of the user group, unique in its environment.");
+describe(Reason(), "Why, for the people who read the events.");
+describe(Workspace(), "The integrating application, by its slug.");
+describe(
+  Audience(),
+  "The environment to which the credential must belong, as <workspace>/<environment>. Servers that take a credential from a request " +
+    "name theirs: in another environment, the same user_group_id is another customer.",
+);
+describe(
+  KeyName(),
+  "The name of the key in lists: at least one visible character, and no invisible ones, such as marks of the text's direction.",
+);
+describe(Expiry(), "When the key ends by itself; without it, never.");
