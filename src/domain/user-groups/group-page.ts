@@ -1,7 +1,9 @@
 import { LIST_BYTES_MAX, LIST_ITEMS_MAX, TEXT_UNITS_MAX } from "../../../common/limits.ts";
 import type { GroupState, ListedGroup } from "../../records.ts";
 import type { GroupStore, ListRange } from "../../storage/group-store.ts";
+import type { EventPage } from "../feed/event.ts";
 import type { Read } from "../turns.ts";
+import { bytesOf, toListedGroup } from "./user-group.ts";
 
 /** Where a page of a list begins: with a number in the order of numbers, or with an id in the order of ids. */
 export type PageStart = number | string;
@@ -80,4 +82,34 @@ function afterPrefix(prefix: string): string {
   const next = (points[at]?.codePointAt(0) ?? 0) + 1;
   // Surrogates are no characters; the code point after them is the next one.
   return points.slice(0, at).join("") + String.fromCodePoint(next === 0xd800 ? 0xe000 : next);
+}
+
+/**
+ * Adds to a page of events the present state of each group that it names, once, in the order in which the events name them.
+ * Deleted and purged groups are left out. The page ends before the event whose group would make it exceed what one answer may
+ * hold, and has more then.
+ */
+export function addGroups(store: GroupStore, { page, share }: Read<EventPage>): Read<EventPage> {
+  const seen = new Set<number | null>([null]);
+  const groups: ListedGroup[] = [];
+  let bytes = 0;
+  const end = page.events.findIndex(({ teamId }) => {
+    if (teamId === null || seen.has(teamId)) return false;
+    seen.add(teamId);
+    const group = store.findByTeamId(teamId);
+    if (!group) return false;
+    bytes += bytesOf(group) + (group.suspendedReason?.length ?? 0);
+    if (bytes > LIST_BYTES_MAX) return true;
+    groups.push(toListedGroup(group));
+    return false;
+  });
+  const read = { page: { ...cutBefore(page, end), groups }, share };
+  return { ...read, share: Math.min(1, share + Math.max(seen.size / LIST_ITEMS_MAX, bytes / LIST_BYTES_MAX)) };
+}
+
+/** The page up to and without the event at this index; the whole page for -1. No single group exceeds the bound. */
+function cutBefore(page: EventPage, index: number): EventPage {
+  const last = page.events[index - 1];
+  if (!last) return page;
+  return { events: page.events.slice(0, index), next: { ...page.next, after: last.id }, hasMore: true };
 }
