@@ -78,10 +78,11 @@ export async function pasted(
   let last = first;
   const statements: string[] = [];
   for (let round = 0; round < rounds && last && last.outcome !== "proven"; round += 1) {
-    for (const { fix } of [...last.mistakes, ...last.notJudged]) {
-      await engine.run(fix);
-      if (!fix.startsWith("--")) statements.push(fix);
-    }
+    const fixes = [...last.mistakes, ...last.notJudged].map(({ fix }) => fix).filter((fix) => !fix.startsWith("--"));
+    // What only a person can change remains.
+    if (fixes.length === 0) break;
+    for (const fix of fixes) await engine.run(fix);
+    statements.push(...fixes);
     last = await prove();
   }
   return { proof: last, statements };
