@@ -1,3 +1,6 @@
-import { describeProver, ENGINES } from "../../support/node/prover.ts";
+import { describeFixes, describeProver, ENGINES } from "../../support/node/prover.ts";
 
-describeProver(ENGINES[1]);
+const [FIRST, SECOND] = ENGINES;
+describeProver(SECOND);
+describeFixes(FIRST);
+describeFixes(SECOND);

@@ -109,24 +109,33 @@ const isNamed = (name: string, { object, code }: Plant) => {
   return found === object || `${object}.`.startsWith(`${found.replace(/ \[.*/, "")}.`);
 };
 
-/** The tests of what the prover finds, on one engine. */
-export const describeProver = ({ name, isThere, lacks, start }: (typeof ENGINES)[number]) =>
-  describe(`ug prove on ${name}`, () => {
-    const skipped = isThere ? "" : `, skipped: ${name} is missing`;
-    let engine: Engine;
-    beforeAll(async () => {
-      if (isThere) engine = await start();
-    });
-    afterAll(() => engine?.stop());
-    const plant = async (...sql: string[]) => {
+/** Starts an engine for the tests of a `describe`. */
+function prepared({ name, isThere, lacks, start }: (typeof ENGINES)[number]) {
+  let engine: Engine;
+  beforeAll(async () => {
+    if (isThere) engine = await start();
+  });
+  afterAll(() => engine?.stop());
+  return {
+    skipped: isThere ? "" : `, skipped: ${name} is missing`,
+    engine: () => engine,
+    plant: async (...sql: string[]) => {
       for (const each of [RESET, ...sql]) await engine.run(each);
-    };
-    const possible = <Case extends { name: string; sql: string }>(cases: readonly Case[]) =>
-      cases.filter(({ sql }) => !lacks.test(sql)).map((each) => [each.name, each] as const);
+    },
+    possible: <Case extends { name: string; sql: string }>(cases: readonly Case[]) =>
+      cases.filter(({ sql }) => !lacks.test(sql)).map((each) => [each.name, each] as const),
+  };
+}
+
+/** The tests of what the prover finds, on one engine. */
+export const describeProver = (on: (typeof ENGINES)[number]) =>
+  describe(`ug prove on ${on.name}`, () => {
+    const { isThere } = on;
+    const { skipped, plant, possible, engine } = prepared(on);
 
     it.skipIf(!isThere)(`proves a correct set-up as it is${skipped}`, async ({ expect }) => {
       await plant(CORRECT);
-      expect(await proofOf(engine, asCustomer)).toMatchObject({
+      expect(await proofOf(engine(), asCustomer)).toMatchObject({
         outcome: "proven",
         arePeople: false,
         compared: [{ table: "public.orders", rows: [2, 2] }],
@@ -136,40 +145,51 @@ export const describeProver = ({ name, isThere, lacks, start }: (typeof ENGINES)
 
     it.skipIf(!isThere)(`proves two people of one customer${skipped}`, async ({ expect }) => {
       await plant(CORRECT, PEOPLE_CORRECT);
-      expect(await proofOf(engine, asOneOfTwo)).toMatchObject({ outcome: "proven", arePeople: true });
+      expect(await proofOf(engine(), asOneOfTwo)).toMatchObject({ outcome: "proven", arePeople: true });
     });
 
     it.skipIf(!isThere).for(possible(CORRECT_SCHEMAS))(
       `proves %s after its fixes are pasted once, which hide no row${skipped}`,
       async ([, { sql, as, accept }], { expect }) => {
         await plant(sql);
-        const prove = () => proofOf(engine, as, { accept, anyEnvironment: !sql.includes("'aud'") });
-        const before = [rowsIn(await read(engine, as(1))), rowsIn(await read(engine, as(2)))];
-        const { proof, statements } = await pasted(engine, await prove(), prove, 1);
+        const prove = () => proofOf(engine(), as, { accept, anyEnvironment: !sql.includes("'aud'") });
+        const before = [rowsIn(await read(engine(), as(1))), rowsIn(await read(engine(), as(2)))];
+        const { proof, statements } = await pasted(engine(), await prove(), prove, 1);
         expect(proof && namesIn(proof)).toEqual([]);
         expect(statements.length).toBeLessThanOrEqual(8);
-        expect([rowsIn(await read(engine, as(1))), rowsIn(await read(engine, as(2)))]).toEqual(before);
-        expect(foreignIn(await read(engine, as(1)), "1")).toEqual([]);
+        expect([rowsIn(await read(engine(), as(1))), rowsIn(await read(engine(), as(2)))]).toEqual(before);
+        expect(foreignIn(await read(engine(), as(1)), "1")).toEqual([]);
       },
     );
 
     it.skipIf(!isThere).for(possible(PLANTS))(
-      `names %s, and proves nothing while somebody reads foreign rows${skipped}`,
+      `names %s${skipped}`,
       async ([, { sql, as = asCustomer, anyEnvironment, ...rest }], { expect }) => {
         await plant(CORRECT, sql);
-        const prove = () => proofOf(engine, as, { anyEnvironment });
-        const first = await prove();
-        expect(first?.outcome).not.toBe("proven");
-        const names = first ? namesIn(first) : [];
+        const proof = await proofOf(engine(), as, { anyEnvironment });
+        expect(proof?.outcome).not.toBe("proven");
+        const names = proof ? namesIn(proof) : [];
         expect(
           names.some((each) => isNamed(each, { sql, ...rest })),
           names.join("\n"),
         ).toBe(true);
-        expect(JSON.stringify(first)).not.toContain(SECRET);
+        expect(JSON.stringify(proof)).not.toContain(SECRET);
+      },
+    );
+  });
 
-        const { proof } = await pasted(engine, first, prove, 4);
-        expect(proof?.outcome === "proven", proof && namesIn(proof).join("\n")).toBe(rest.remains !== true);
-        if (proof?.outcome === "proven") expect(await leaksIn(engine, as)).toEqual([]);
+/** The tests of what the prover says after its fixes are pasted, on one engine: most of them take several proofs. */
+export const describeFixes = (on: (typeof ENGINES)[number]) =>
+  describe(`the fixes of ug prove on ${on.name}`, () => {
+    const { skipped, plant, possible, engine } = prepared(on);
+    it.skipIf(!on.isThere).for(possible(PLANTS))(
+      `prove nothing of %s while somebody reads foreign rows${skipped}`,
+      async ([, { sql, as = asCustomer, anyEnvironment, remains }], { expect }) => {
+        await plant(CORRECT, sql);
+        const prove = () => proofOf(engine(), as, { anyEnvironment });
+        const { proof } = await pasted(engine(), await prove(), prove, 4);
+        expect(proof?.outcome === "proven", proof && namesIn(proof).join("\n")).toBe(remains !== true);
+        if (proof?.outcome === "proven") expect(await leaksIn(engine(), as)).toEqual([]);
       },
     );
   });
