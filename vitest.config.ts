@@ -55,8 +55,8 @@ const CLIENT_ENTRIES = Object.fromEntries(
 /** Files share a runtime, whose start takes longer than most of them: each test leaves it as it was. */
 const IN_ONE_RUNTIME = { isolate: false, setupFiles: ["test/support/each-test.ts"] };
 
-/** Most files in Node wait for processes or timers, so four run at a time, on two cores too. */
-const IN_NODE = { maxWorkers: 4, sequence: { groupOrder: 1 }, testTimeout: 120_000, hookTimeout: 120_000 };
+/** Most files in Node wait for processes or timers, so five run at a time, on two cores too. */
+const IN_NODE = { maxWorkers: 5, sequence: { groupOrder: 1 }, testTimeout: 120_000, hookTimeout: 120_000 };
 
 export default defineConfig({
   test: {

@@ -5,11 +5,11 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { inject, it, onTestFinished } from "vitest";
-import { type Fetch, type ListedGroup, UserGroupClient } from "../../client/src/index.ts";
-import { mirror } from "../../examples/mirror.ts";
-import { waitUntil } from "../support/node/service.ts";
-import { refusal, standIn } from "../support/node/stand-in.ts";
-import { keyOfWorkspace } from "../support/node/workspace.ts";
+import { type Fetch, type ListedGroup, UserGroupClient } from "../../../client/src/index.ts";
+import { mirror } from "../../../examples/mirror.ts";
+import { waitUntil } from "../../support/node/service.ts";
+import { refusal, standIn } from "../../support/node/stand-in.ts";
+import { keyOfWorkspace } from "../../support/node/workspace.ts";
 
 const { url } = inject("service");
 
@@ -186,8 +186,8 @@ it("goes on where it was after a kill, and misses nothing", async ({ expect }) =
   const file = newFile();
   const program = `
     import { DatabaseSync } from "node:sqlite";
-    import { mirror } from ${JSON.stringify(new URL("../../examples/mirror.ts", import.meta.url).href)};
-    import { UserGroupClient } from ${JSON.stringify(new URL("../../client/src/index.ts", import.meta.url).href)};
+    import { mirror } from ${JSON.stringify(new URL("../../../examples/mirror.ts", import.meta.url).href)};
+    import { UserGroupClient } from ${JSON.stringify(new URL("../../../client/src/index.ts", import.meta.url).href)};
     const client = new UserGroupClient({ url: process.env.SERVICE_URL, apiKey: process.env.API_KEY });
     await mirror(client, new DatabaseSync(process.env.FILE, { timeout: 10_000 }), {});`;
   const env = { ...process.env, SERVICE_URL: url, API_KEY: apiKey, FILE: file };
