@@ -194,7 +194,7 @@ function parsedForm({ language, definition, source, tree, settings }: Routine): 
   if (!header || tree !== null || !isQuery || !["sql", "plpgsql"].includes(language)) return undefined;
   const made = `${header.replace(/\bLANGUAGE plpgsql\b/, "LANGUAGE sql")} BEGIN ATOMIC ${query}; END;`;
   const path = settings.find((each) => each.startsWith("search_path="))?.slice("search_path=".length);
-  // PostgreSQL reads the names of such a body when it is made, with the path of whoever makes it.
+  // PostgreSQL reads the names of such a body when it is made, with the path of the role that makes it.
   return path === undefined
     ? made
     : `BEGIN; SELECT pg_catalog.set_config('search_path', '${path.replaceAll("'", "''")}', true); ${made} COMMIT;`;

@@ -46,7 +46,7 @@ const LIMITS = [
   "SQL that viewers write: it can set any customer, with SET or set_config. Even a role for each customer is not judged.",
   "Side channels: unique and foreign keys, sizes of tables, statistics and response times tell that rows exist.",
   "Errors: PostgreSQL's messages quote values, also of rows that a policy hides. Do not show them to viewers.",
-  "Tables that lead from rows to customers: whoever writes them decides who sees the rows.",
+  "Tables that lead from rows to customers: the roles that write them decide who sees the rows.",
   "Whether the rows that a customer sees are their own: only that no other one of the two sees them.",
   "Triggers, rules and jobs that copy rows into other tables, and other logins, databases and replicas.",
   "Other customers than these two, and tables, roles and grants that are made later: run it again after each migration.",
