@@ -63,8 +63,6 @@ export type Routine = {
   schema: string;
   name: string;
   signature: string;
-  /** As GRANT and REVOKE name it. */
-  target: string;
   language: string;
   kind: string;
   definer: boolean;
@@ -173,15 +171,16 @@ const grantsQuery = (version: number): string => `
     UNION ALL SELECT 'server', 'pg_foreign_data_wrapper'::regclass, oid, 0, 'FOREIGN DATA WRAPPER ' || quote_ident(fdwname), fdwacl, NULL
       FROM pg_foreign_data_wrapper
     ${version >= 150_000 ? "UNION ALL SELECT 'parameter', 'pg_parameter_acl'::regclass, oid, 0, 'PARAMETER ' || parname, paracl, NULL FROM pg_parameter_acl" : ""})
-  SELECT class, oid, target, privilege, grantee, given AND NOT replaced AS initial FROM (SELECT o.class, o.oid, o.target, a.privilege_type::text AS privilege,
-    -- A view of PostgreSQL's own that was replaced is a view of one's own.
-    o.class = 'relation' AND o.oid < ${FIRST_OWN_OID} AND EXISTS (SELECT FROM pg_rewrite w WHERE w.ev_class = o.oid AND w.xmin::text::int8 > (
-      SELECT max(t.xmin::text::int8) FROM pg_type t WHERE t.typnamespace = 'information_schema'::regnamespace AND t.oid < ${FIRST_OWN_OID})) AS replaced,
+  SELECT class, oid, target, privilege, grantee, given AND NOT changed AS initial FROM (SELECT o.class, o.oid, o.target, a.privilege_type::text AS privilege,
+    -- Of PostgreSQL's own: a view that was replaced, and what an extension was given, which notes its rights as if they were from the start.
+    o.oid < ${FIRST_OWN_OID} AND (EXISTS (SELECT FROM pg_depend e WHERE e.classid = o.catalogue AND e.objid = o.oid AND e.deptype = 'e')
+    OR o.class = 'relation' AND EXISTS (SELECT FROM pg_rewrite w WHERE w.ev_class = o.oid AND w.xmin::text::int8 > (
+      SELECT max(t.xmin::text::int8) FROM pg_type t WHERE t.typnamespace = 'information_schema'::regnamespace AND t.oid < ${FIRST_OWN_OID}))) AS changed,
     CASE WHEN a.grantee = 0 THEN 'PUBLIC' ELSE quote_ident(g.rolname) END AS grantee,
     -- initdb notes no rights of information_schema, whose hidden tables begin with a line.
     o.class = 'relation' AND a.grantee = 0 AND a.privilege_type = 'SELECT' AND o.target LIKE 'information\\_schema.%' AND o.target NOT LIKE '%.\\_%'
     OR EXISTS (SELECT FROM aclexplode(coalesce((SELECT i.initprivs FROM pg_init_privs i
-      WHERE i.classoid = o.catalogue AND i.objoid = o.oid AND i.objsubid = o.part AND (i.privtype = 'i' OR o.oid >= ${FIRST_OWN_OID})), o.by_default)) b
+      WHERE i.classoid = o.catalogue AND i.objoid = o.oid AND i.objsubid = o.part), o.by_default)) b
       WHERE b.grantee = a.grantee AND b.privilege_type = a.privilege_type) AS given
   FROM objects o CROSS JOIN aclexplode(coalesce(o.acl, o.by_default)) a LEFT JOIN pg_roles g ON g.oid = a.grantee
   WHERE a.grantee = 0 OR a.grantee = ANY($1::oid[])) rights`;
@@ -233,7 +232,7 @@ const INITDB_END =
 
 const routinesQuery = (version: number): string => `
   SELECT f.oid, n.nspname::text AS schema, f.proname::text AS name, f.oid::regprocedure::text AS signature,
-    concat('ROUTINE ', ${ROUTINE}) AS target, l.lanname::text AS language, f.prokind::text AS kind, f.prosecdef AS definer,
+    l.lanname::text AS language, f.prokind::text AS kind, f.prosecdef AS definer,
     f.proleakproof AS leakproof,
     coalesce(f.proconfig, '{}') AS settings, f.prorettype AS returns, f.proargdefaults::text AS defaults, f.provariadic = 0 AND f.prosupport = 0 AS "isPlain", f.probin::text AS library, f.prosrc AS source,
     ${version >= 140_000 ? "f.prosqlbody::text" : "NULL::text"} AS tree,

@@ -352,6 +352,11 @@ describe("ug prove on a server whose catalogue was changed", () => {
 
   it.skipIf(!hasPostgres).for([
     [
+      "a hidden table that is given to an extension",
+      "GRANT SELECT ON pg_catalog.pg_statistic TO dashboard; ALTER EXTENSION plpgsql ADD TABLE pg_catalog.pg_statistic",
+      "pg_catalog.pg_statistic",
+    ],
+    [
       "a hidden function that is given to an extension",
       "GRANT EXECUTE ON FUNCTION pg_read_binary_file(text) TO dashboard; ALTER EXTENSION plpgsql ADD FUNCTION pg_read_binary_file(text)",
       "extension plpgsql",

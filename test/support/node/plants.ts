@@ -452,7 +452,7 @@ const CLAIMS = "nullif(current_setting('app.claims', true), '')::jsonb";
 const definer = (name: string, returns: string, body: string) =>
   `CREATE FUNCTION ${name} RETURNS ${returns} STABLE ${DEFINER} SET search_path = pg_catalog, pg_temp BEGIN ATOMIC ${body}; END;`;
 const note = (condition: string) => table("notes", "id int PRIMARY KEY, customer text", ["", condition]);
-const WHOEVER = "CREATE DOMAIN whoever AS text CHECK (set_config('app.customer', VALUE, true) IS NOT NULL);";
+const SETTING_DOMAIN = "CREATE DOMAIN setter AS text CHECK (set_config('app.customer', VALUE, true) IS NOT NULL);";
 const REPORT =
   "CREATE FUNCTION report(x text DEFAULT set_config('app.customer', '2', true)) RETURNS text STABLE LANGUAGE sql RETURN x;";
 /** What an attack on the first closed world found: each was "Proven". Without rows, no comparison of rows finds them. */
@@ -482,7 +482,7 @@ const ATTACKS: readonly Plant[] = [
       "CREATE FUNCTION cmp(int, int) RETURNS int IMMUTABLE LANGUAGE sql RETURN $1 - $2; REVOKE EXECUTE ON FUNCTION cmp FROM PUBLIC; CREATE OPERATOR CLASS own FOR TYPE int USING btree AS OPERATOR 1 <, OPERATOR 2 <=, OPERATOR 3 =, OPERATOR 4 >=, OPERATOR 5 >, FUNCTION 1 cmp(int, int)",
     "a default argument that sets the customer → public.report(text)": REPORT,
     "a default argument of an extension's function → extension citext": `CREATE EXTENSION citext; ${REPORT} ALTER EXTENSION citext ADD FUNCTION report(text)`,
-    "a domain whose condition sets the customer → public.whoever": `${WHOEVER} CREATE FUNCTION be(text) RETURNS text LANGUAGE sql RETURN $1::whoever;`,
+    "a domain whose condition sets the customer → public.setter": `${SETTING_DOMAIN} CREATE FUNCTION be(text) RETURNS text LANGUAGE sql RETURN $1::setter;`,
     "a function whose result is cut → public.notes.own": `CREATE FUNCTION me() RETURNS int STABLE LANGUAGE sql RETURN nullif(${SETTING}, '')::numeric; ${table("notes", "id int PRIMARY KEY, customer int", ["", "customer = me()"])}`,
     "a cast of one's own that a function's result takes →! public.notes.own": `CREATE TYPE place AS ENUM ('1', '2'); CREATE FUNCTION lie(text) RETURNS place IMMUTABLE LANGUAGE sql RETURN '2'::place; CREATE CAST (text AS place) WITH FUNCTION lie(text) AS ASSIGNMENT;
       CREATE FUNCTION me() RETURNS place STABLE LANGUAGE sql RETURN ${SETTING}; ${table("notes", "id int PRIMARY KEY, customer place", ["", "customer = me()"])}`,
