@@ -20,15 +20,27 @@ export const SIGN_IN_BYTES_MAX = 1024;
 export const SIGN_IN_SECONDS_MAX = 2;
 export const UNFINISHED_SIGN_INS_OF_ADDRESS_MAX = 4;
 export const UNFINISHED_SIGN_INS_MAX = 32;
-/** Longer bodies of one caller are parsed one at a time, with a pause after each in which other requests run. */
+/** Longer bodies, and longer SQL templates, take turns in an isolate: one at a time, with a pause after each in which other requests run. */
 export const BODY_PARSED_AT_ONCE_BYTES_MAX = 4 * 1024;
-/** The pause after a body of `BODY_BYTES_MAX`; after a shorter one it is shorter. Parsing takes a third of the thread at most. */
-export const BODY_PARSE_PAUSE_MS = 25;
+export const SQL_BOUND_AT_ONCE_UNITS_MAX = 1024;
+/** The pause after the longest body or template; after a shorter one it is shorter. Long work takes a half of the thread at most. */
+export const LONG_WORK_PAUSE_MS = 25;
 
 /** How many requests of one caller an isolate handles at the same time, unread answers included, and how many more wait. */
 export const PLACES_OF_CALLER_MAX = 32;
 export const WAITING_OF_CALLER_MAX = 352;
+/** How many views of one group an isolate handles at the same time, once they are admitted, and how many more wait. */
+export const PLACES_OF_GROUP_MAX = 256;
+export const WAITING_OF_GROUP_MAX = 2048;
 export const PLACE_SECONDS_MAX = 8;
+export const PLACE_OF_GROUP_SECONDS_MAX = 15;
+/**
+ * How many bytes an isolate answers to the viewers of one environment in these seconds in answers above `LARGE_ANSWER_BYTES_MIN`: the Worker cannot
+ * see which of them a client has read. 2,000 viewers with 64 KiB each take two thirds.
+ */
+export const LARGE_ANSWER_BYTES_MIN = 8 * 1024;
+export const LARGE_ANSWERS_BYTES_MAX = 192 * 1024 * 1024;
+export const LARGE_ANSWERS_SECONDS = 30;
 /**
  * A shorter answer fits into the buffers of the system, whether its client reads it or not. To hold its place would take more memory than
  * the answer: with 3,000 unread answers of 72 KB, workerd took 446 MB with held places, and 320 MB without.

@@ -57,8 +57,8 @@ export type CallEnv = With<
   AppEnv,
   {
     access: Access;
-    /** The name under which the caller is counted. */
-    callerName: string;
+    /** Among whom the call waits for its turn of long work: those of its environment, and of its caller, or the viewer's group. */
+    branch: readonly string[];
     /** The body of a call that takes one; empty without one. */
     body: Uint8Array;
     /** The fields of the body, once they are validated. */

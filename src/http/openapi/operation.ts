@@ -59,13 +59,7 @@ const EVERYWHERE: Code[] = [
   "internal_error",
   "service_not_configured",
 ];
-const WITH_OPTIONAL_BODY: Code[] = [
-  "malformed_json",
-  "body_timeout",
-  "body_too_large",
-  "unsupported_media_type",
-  "overloaded",
-];
+const WITH_OPTIONAL_BODY: Code[] = ["malformed_json", "body_timeout", "body_too_large", "unsupported_media_type"];
 
 /** All refusals of a call, sorted by where they come from. */
 export const refusalsOf = ({ refusals, headers = [] }: Operation, access: Access | undefined): Code[] => {
@@ -75,6 +69,7 @@ export const refusalsOf = ({ refusals, headers = [] }: Operation, access: Access
     ...(access
       ? ([
           "unauthenticated",
+          "overloaded",
           "directory_unavailable",
           "environment_restoring",
           "credential_revoked",

@@ -1,6 +1,7 @@
 import type { Context } from "hono";
 import { createMiddleware } from "hono/factory";
 import { routePath } from "hono/route";
+import { directoryName } from "../../../common/environment.ts";
 import { OPERATOR_TOKEN_UNITS_MIN } from "../../../common/limits.ts";
 import { fail, ok, type Result } from "../../../common/result.ts";
 import { howToSet, readSetting } from "../../../common/settings/settings.ts";
@@ -31,7 +32,7 @@ import { admitApiKey, admitOperator, directoryCaller, type OperatorKey, presentO
 import { admitSession, admitToken } from "./admit-viewer.ts";
 import { usableOperatorToken } from "./authenticate.ts";
 import { readBytes } from "./body/body-bytes.ts";
-import { CALLERS } from "./places.ts";
+import { CALLERS, GROUPS, joined } from "./places.ts";
 import { checkNoQuery, environmentFieldsOf } from "./query.ts";
 
 /** Admits API keys. */
@@ -75,7 +76,7 @@ export const authorizeFeedReaders = authorizing<FeedEnv, FeedReader>(
 
 /** Admits viewers. */
 export const authorizeViewers = authorizing<ViewerEnv, Viewer>(
-  { token: admitToken, session: (c, session) => admitSession(c, session, true) },
+  { token: withPlaceOfGroup(admitToken), session: withPlaceOfGroup((c, session) => admitSession(c, session, true)) },
   (c, viewer) => c.set("viewer", viewer),
 );
 
@@ -107,6 +108,20 @@ function authorizing<E extends CallEnv, Admitted>(
     set(c, admitted.value);
     return next();
   });
+}
+
+/** A viewer takes one of its group's places, too, once it is admitted: expired sessions and rotated tokens can take none. */
+function withPlaceOfGroup<Presented>(admit: Admit<Presented, Viewer>): Admit<Presented, Viewer> {
+  return async (c, presented) => {
+    const admitted = await admit(c, presented);
+    if (!admitted.ok) return admitted;
+    const branch = [directoryName(admitted.value.environment), String(admitted.value.group.teamId)];
+    const ofGroup = await GROUPS.take(branch.join(" "));
+    if (!ofGroup) return fail({ code: "overloaded" });
+    c.set("branch", branch);
+    c.set("place", joined(c.get("place"), ofGroup));
+    return admitted;
+  };
 }
 
 /** Admits an operator as the caller of the directory of the environment that the query names. */
@@ -170,7 +185,8 @@ async function authorize<Admitted>(
   const place = await CALLERS.take(candidate.value.name);
   if (!place) return fail({ code: "overloaded" });
   c.set("place", place);
-  c.set("callerName", candidate.value.name);
+  const environment = c.get("environment");
+  c.set("branch", [environment ? directoryName(environment) : "", candidate.value.name]);
   const admitted = await candidate.value.admit();
   if (!admitted.ok || access.hasQuery) return admitted;
   const query = checkNoQuery(c);

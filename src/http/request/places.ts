@@ -1,14 +1,69 @@
-import { PLACE_SECONDS_MAX, PLACES_OF_CALLER_MAX, WAITING_OF_CALLER_MAX } from "../../../common/limits.ts";
+import {
+  PLACE_OF_GROUP_SECONDS_MAX,
+  PLACE_SECONDS_MAX,
+  PLACES_OF_CALLER_MAX,
+  PLACES_OF_GROUP_MAX,
+  WAITING_OF_CALLER_MAX,
+  WAITING_OF_GROUP_MAX,
+} from "../../../common/limits.ts";
 import { TimeoutError, withTimeout } from "../../domain/with-timeout.ts";
 
 /** A place that was taken. It counts for more after `grow`, and no longer after `leave`. */
 export type Place = { grow: (by: number) => void; leave: () => void };
 
+/** Several places as one. */
+export const joined = (...places: (Place | undefined)[]): Place => ({
+  grow: (by) => {
+    for (const place of places) place?.grow(by);
+  },
+  leave: () => {
+    for (const place of places) place?.leave();
+  },
+});
+
 /** How many places each name has, how many requests of a name may wait for one, and for how long. */
 export type PlacesLimits = { placesMax: number; waitingMax: number; secondsMax: number };
 
-/** The places of one name: how many are taken, and who waits for one, in the order of arrival. */
-type Taken = { count: number; waiting: Set<() => void> };
+/** The places of one name: how many are taken, and who waits for one. */
+type Taken = { count: number; waiting: Queue };
+
+/** Those who wait, in the order of arrival; of several branches, such as environments and their groups, in turn. */
+class Queue {
+  readonly #branches = new Map<string, Queue>();
+  readonly #waiting = new Set<() => void>();
+  size = 0;
+
+  add([name, ...branch]: readonly string[], waiting: () => void): void {
+    this.size += 1;
+    if (name === undefined) return void this.#waiting.add(waiting);
+    const queue = this.#branches.get(name) ?? new Queue();
+    this.#branches.set(name, queue);
+    queue.add(branch, waiting);
+  }
+
+  /** Returns whether it was there. */
+  delete([name, ...branch]: readonly string[], waiting: () => void): boolean {
+    const queue = name === undefined ? undefined : this.#branches.get(name);
+    const wasThere = queue ? queue.delete(branch, waiting) : this.#waiting.delete(waiting);
+    if (wasThere) this.size -= 1;
+    return wasThere;
+  }
+
+  /** Removes the one whose turn it is, and moves its branch to the end. */
+  next(): (() => void) | undefined {
+    if (this.size === 0) return undefined;
+    this.size -= 1;
+    for (const [name, queue] of this.#branches) {
+      this.#branches.delete(name);
+      const next = queue.next();
+      if (queue.size > 0) this.#branches.set(name, queue);
+      if (next) return next;
+    }
+    const [next] = this.#waiting;
+    if (next) this.#waiting.delete(next);
+    return next;
+  }
+}
 
 /**
  * Places in which requests are worked on, so many for each name, such as a credential. A request that finds none waits for one. It has a
@@ -22,10 +77,13 @@ export class Places {
     this.#limits = limits;
   }
 
-  /** Takes a place; `undefined` if too many requests of this name wait already, or if this one has waited for too long. */
-  async take(name: string): Promise<Place | undefined> {
+  /**
+   * Takes a place; `undefined` if too many requests of this name wait already, or if this one has waited for too long. Of those who wait, the
+   * branches have their turns: `["acme/Customer", "7"]` waits among the requests of group 7, and this group among those of acme/Customer.
+   */
+  async take(name: string, branch: readonly string[] = []): Promise<Place | undefined> {
     const { placesMax, secondsMax } = this.#limits;
-    const taken = this.#names.get(name) ?? { count: 0, waiting: new Set() };
+    const taken = this.#names.get(name) ?? { count: 0, waiting: new Queue() };
     this.#names.set(name, taken);
     if (taken.count < placesMax) {
       taken.count += 1;
@@ -33,14 +91,14 @@ export class Places {
     }
     if (this.isFull(name)) return undefined;
     const { promise, resolve } = Promise.withResolvers<void>();
-    taken.waiting.add(resolve);
+    taken.waiting.add(branch, resolve);
     try {
       await withTimeout(promise, secondsMax);
       return this.#placeOf(name, taken);
     } catch (error) {
       if (!(error instanceof TimeoutError)) throw error;
       // A place may have come at the last moment.
-      if (!taken.waiting.delete(resolve)) this.#give(name, taken, 1);
+      if (!taken.waiting.delete(branch, resolve)) this.#give(name, taken, 1);
       return undefined;
     }
   }
@@ -69,9 +127,9 @@ export class Places {
   /** Gives back so many places of a name, and hands them to those who wait. */
   #give(name: string, taken: Taken, count: number): void {
     taken.count -= count;
-    for (const next of taken.waiting) {
-      if (taken.count >= this.#limits.placesMax) return;
-      taken.waiting.delete(next);
+    while (taken.count < this.#limits.placesMax) {
+      const next = taken.waiting.next();
+      if (!next) break;
       taken.count += 1;
       next();
     }
@@ -84,4 +142,11 @@ export const CALLERS = new Places({
   placesMax: PLACES_OF_CALLER_MAX,
   waitingMax: WAITING_OF_CALLER_MAX,
   secondsMax: PLACE_SECONDS_MAX,
+});
+
+/** The places of groups, for their viewers. */
+export const GROUPS = new Places({
+  placesMax: PLACES_OF_GROUP_MAX,
+  waitingMax: WAITING_OF_GROUP_MAX,
+  secondsMax: PLACE_OF_GROUP_SECONDS_MAX,
 });

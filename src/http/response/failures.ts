@@ -208,8 +208,8 @@ export const FAILURES: Record<Failure["code"], { status: ContentfulStatusCode; m
   overloaded: {
     status: 503,
     message:
-      "There are too many unfinished bodies, or too many calls of this caller at the same time. Read the answers to your other calls, and " +
-      "repeat this call after the seconds in Retry-After; it has changed nothing.",
+      "There are too many unfinished bodies, too many calls of this caller or group at the same time, or too many long answers to the viewers of " +
+      "this environment. Read the answers to your other calls, and repeat this call after the seconds in Retry-After; it has changed nothing.",
   },
   directory_unavailable: {
     status: 503,

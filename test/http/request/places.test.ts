@@ -1,7 +1,15 @@
 import { afterEach, beforeEach, describe, it, vi } from "vitest";
-import { CALLERS, Places } from "../../../src/http/request/places.ts";
+import {
+  LARGE_ANSWER_BYTES_MIN,
+  LARGE_ANSWERS_SECONDS,
+  PLACES_OF_GROUP_MAX,
+  SQL_TEMPLATE_BYTES_MAX,
+} from "../../../common/limits.ts";
+import { LARGE_ANSWERS, LargeAnswers } from "../../../src/http/request/large-answers.ts";
+import { CALLERS, GROUPS, Places } from "../../../src/http/request/places.ts";
 import { call, codeOf } from "../../support/client.ts";
-import { issueKey } from "../../support/states.ts";
+import { issueKey, newIntegrator } from "../../support/states.ts";
+import { query, view } from "../../support/viewers.ts";
 
 const LIMITS = { placesMax: 2, waitingMax: 2, secondsMax: 8 };
 
@@ -31,6 +39,32 @@ describe("places", () => {
     expect(await Promise.all(waiting.map(soFar))).toEqual([expect.any(Object), "waits"]);
     second?.leave();
     expect(await soFar(waiting[1] ?? Promise.resolve(undefined))).toEqual(expect.any(Object));
+  });
+
+  it("go to those who wait by environments in turn, and by the groups of each in turn", async ({ expect }) => {
+    const places = new Places({ placesMax: 1, waitingMax: 9, secondsMax: 8 });
+    const place = await places.take("a");
+    const order: string[] = [];
+    for (const branch of ["acme 1", "acme 1", "acme 1", "acme 2", "other 1"])
+      void places.take("a", branch.split(" ")).then((taken) => {
+        order.push(branch);
+        taken?.leave();
+      });
+    place?.leave();
+    await vi.advanceTimersByTimeAsync(0);
+    expect(order).toEqual(["acme 1", "other 1", "acme 2", "acme 1", "acme 1"]);
+  });
+
+  it("skip those who have waited for too long", async ({ expect }) => {
+    const places = new Places(LIMITS);
+    const [first] = [await places.take("a"), await places.take("a")];
+    const late = places.take("a", ["acme", "1"]);
+    await vi.advanceTimersByTimeAsync(1000);
+    const next = places.take("a", ["acme", "2"]);
+    await vi.advanceTimersByTimeAsync(LIMITS.secondsMax * 1000 - 1000);
+    expect(await late).toBeUndefined();
+    first?.leave();
+    expect(await soFar(next)).toEqual(expect.any(Object));
   });
 
   it("are refused at once to a name of which too many wait", async ({ expect }) => {
@@ -77,4 +111,75 @@ it("a call of a credential that has too many waiting is refused before its body 
   vi.spyOn(CALLERS, "isFull").mockReturnValue(true);
   const body = new ReadableStream({ pull: () => new Promise(() => undefined) });
   expect(codeOf(await call("PUT", "/api/user", { credential, body }))).toEqual([503, "overloaded"]);
+});
+
+describe("the places of a group", () => {
+  it("are taken by its viewers, and a call that finds none is refused", async ({ expect }) => {
+    const { tokenOf } = await newIntegrator();
+    const [token, other] = [await tokenOf("acme"), await tokenOf("other")];
+    const taken = await Promise.all(Array.from({ length: PLACES_OF_GROUP_MAX }, () => GROUPS.take("acme/Testing 1")));
+    vi.spyOn(GROUPS, "isFull").mockReturnValue(true);
+    expect(codeOf(await view(token))).toEqual([503, "overloaded"]);
+    expect((await view(token)).headers.get("Retry-After")).toMatch(/^\d+$/);
+    expect((await view(other)).status).toBe(200);
+    for (const place of taken) place?.leave();
+    expect((await view(token)).status).toBe(200);
+  });
+
+  it("are not taken by a token that was rotated away", async ({ expect }) => {
+    const { tokenOf, rotate } = await newIntegrator();
+    const token = await tokenOf("acme");
+    await rotate(token);
+    const take = vi.spyOn(GROUPS, "take");
+    expect(codeOf(await view(token))).toEqual([401, "credential_revoked"]);
+    expect(take).not.toHaveBeenCalled();
+  });
+});
+
+describe("long work", () => {
+  const LONG_SQL = `SELECT ${"a+".repeat(SQL_TEMPLATE_BYTES_MAX / 2 - 10)}1`;
+
+  it("of one viewer lets the query of another customer through first", async ({ expect }) => {
+    const { tokenOf } = await newIntegrator();
+    const [token, other] = [await tokenOf("acme"), await tokenOf("other")];
+    const answered: string[] = [];
+    const ask = async (name: string, credential: string) => {
+      expect((await query(credential, { sql: LONG_SQL })).status).toBe(200);
+      answered.push(name);
+    };
+    await Promise.all([...Array.from({ length: 20 }, () => ask("acme", token)), ask("other", other)]);
+    expect(answered.indexOf("other")).toBeLessThan(5);
+  });
+});
+
+describe("large answers", () => {
+  it("of one environment are refused above the bound, until it has passed", async ({ expect }) => {
+    const answers = new LargeAnswers(10 * LARGE_ANSWER_BYTES_MIN);
+    const large = "x".repeat(LARGE_ANSWER_BYTES_MIN);
+    const roomAt = (seconds: number, environment = "a", answer = large) =>
+      answers.hasRoom(environment, answer, seconds * 1000);
+    for (let second = 0; second < 10; second += 1) expect(roomAt(second)).toBe(true);
+    expect(roomAt(LARGE_ANSWERS_SECONDS - 1)).toBe(false);
+    expect(roomAt(LARGE_ANSWERS_SECONDS - 1, "b")).toBe(true);
+    expect(roomAt(LARGE_ANSWERS_SECONDS - 1, "a", large.slice(1))).toBe(true);
+    expect(roomAt(LARGE_ANSWERS_SECONDS)).toBe(true);
+    expect(roomAt(LARGE_ANSWERS_SECONDS)).toBe(false);
+  });
+
+  it("are counted in bytes", ({ expect }) => {
+    const answers = new LargeAnswers(LARGE_ANSWER_BYTES_MIN);
+    const threeBytes = "€".repeat(LARGE_ANSWER_BYTES_MIN / 3 + 1);
+    expect(answers.hasRoom("a", threeBytes)).toBe(false);
+  });
+
+  it("above the bound are refused to viewers, and short ones are not", async ({ expect }) => {
+    const { tokenOf } = await newIntegrator();
+    const token = await tokenOf("acme", { properties: { text: "x".repeat(LARGE_ANSWER_BYTES_MIN) } });
+    const small = await tokenOf("small");
+    vi.spyOn(LARGE_ANSWERS, "hasRoom").mockImplementation((_, answer) => answer.length < LARGE_ANSWER_BYTES_MIN);
+    const refused = await view(token);
+    expect(codeOf(refused)).toEqual([503, "overloaded"]);
+    expect(refused.headers.get("Retry-After")).toMatch(/^\d+$/);
+    expect((await view(small)).status).toBe(200);
+  });
 });

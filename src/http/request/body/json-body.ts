@@ -1,18 +1,12 @@
 import { createMiddleware } from "hono/factory";
 import type * as z from "zod/mini";
 import { findInexact, findTooDeep } from "../../../../common/exact-json.ts";
-import {
-  BODY_BYTES_MAX,
-  BODY_PARSE_PAUSE_MS,
-  BODY_PARSED_AT_ONCE_BYTES_MAX,
-  PLACE_SECONDS_MAX,
-  PLACES_OF_CALLER_MAX,
-} from "../../../../common/limits.ts";
+import { BODY_BYTES_MAX, BODY_PARSED_AT_ONCE_BYTES_MAX } from "../../../../common/limits.ts";
 import { fail, type Result } from "../../../../common/result.ts";
 import type { FailureOf } from "../../../domain/failure.ts";
 import type { CallEnv, RequestContext } from "../../app-env.ts";
 import { refuseRequest } from "../../response/refuse-request.ts";
-import { Places } from "../places.ts";
+import { inTurn } from "../long-work.ts";
 import { isMergePatch } from "./body-bytes.ts";
 import { bounded, validate } from "./validate.ts";
 
@@ -31,7 +25,8 @@ export const jsonBody = <Schema extends z.ZodMiniType>(
       const { body: bytes, access } = c.var;
       const isPatch = patchSchema && isMergePatch(c.req.header("Content-Type"));
       const expected = isPatch ? patchSchema() : schema();
-      const body = await inTurn(c, () => parseBody(bytes, expected, access.body === "optional"));
+      const share = bytes.byteLength <= BODY_PARSED_AT_ONCE_BYTES_MAX ? 0 : bytes.byteLength / BODY_BYTES_MAX;
+      const body = await inTurn(c, share, () => parseBody(bytes, expected, access.body === "optional"));
       if (!body.ok) return refuseRequest(c, body.failure);
       c.set("fields", body.value as object);
       setReason(c, body.value as { reason?: string });
@@ -39,23 +34,6 @@ export const jsonBody = <Schema extends z.ZodMiniType>(
       return next();
     },
   );
-
-/** The turns of callers, in which their long bodies are parsed. A request that waits for one has a place of its caller. */
-const turns = new Places({ placesMax: 1, waitingMax: PLACES_OF_CALLER_MAX, secondsMax: PLACE_SECONDS_MAX });
-
-/** Runs `parse` at once for a short body. Long ones of one caller take turns, with a pause after each in which other requests run. */
-async function inTurn<Value, Failure>(
-  c: RequestContext<CallEnv>,
-  parse: () => Result<Value, Failure>,
-): Promise<Result<Value, Failure | FailureOf<"overloaded">>> {
-  const { byteLength } = c.get("body");
-  if (byteLength <= BODY_PARSED_AT_ONCE_BYTES_MAX) return parse();
-  const turn = await turns.take(c.get("callerName"));
-  if (!turn) return fail({ code: "overloaded" });
-  const pauseMs = Math.ceil((BODY_PARSE_PAUSE_MS * byteLength) / BODY_BYTES_MAX);
-  c.executionCtx.waitUntil(scheduler.wait(pauseMs).then(turn.leave));
-  return parse();
-}
 
 /** Gives the reason of a call to its caller, for the event of its change. */
 function setReason(c: RequestContext<CallEnv>, { reason }: { reason?: string }): void {
