@@ -1,3 +1,4 @@
+import { attempt } from "./attempt.ts";
 import type { Issue } from "./issue.ts";
 import { BODY_DEPTH_MAX, ISSUES_MAX } from "./limits.ts";
 
@@ -123,13 +124,7 @@ class InexactScan {
 }
 
 /** The text of a string's token. In a text that is no JSON, the token may be none: then it stands for itself. */
-function parseString(token: string): string {
-  try {
-    return JSON.parse(token);
-  } catch {
-    return token;
-  }
-}
+const parseString = (token: string): string => attempt(() => JSON.parse(token)) ?? token;
 
 /**
  * Whether `value` serializes to `text`, so that nothing was lost: a fast path for the many clients that serialize JSON as

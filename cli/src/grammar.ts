@@ -2,95 +2,44 @@
 import { styleText } from "node:util";
 import { Command } from "commander";
 import project from "../../package.json" with { type: "json" };
-import { helpOf } from "./help.ts";
+import { type About, described } from "./help.ts";
 import { RELEASE, TRY } from "./release.ts";
 
-type Entry = { summary: string; load: () => Promise<Command>; isHidden?: boolean };
+/** A command: its module, and what the help of `ug` says of it. */
+type Entry = readonly [load: () => Promise<{ command: () => Command }>, summary: string];
 
 /** Each command is loaded when it runs, so that the others cost no time. The help shows them in these groups. */
 const COMMANDS: Record<string, Record<string, Entry>> = {
   "User groups": {
-    groups: {
-      summary: "manage user groups: list, change, delete, export, import",
-      load: async () => (await import("./commands/groups/groups.ts")).groupsCommand(),
-    },
-    sessions: {
-      summary: "mint viewer sessions, and end them before they expire",
-      load: async () => (await import("./commands/sessions.ts")).sessionsCommand(),
-    },
-    events: {
-      summary: "print the changes of an environment, and wait for more",
-      load: async () => (await import("./commands/events.ts")).eventsCommand(),
-    },
+    groups: [() => import("./commands/groups/groups.ts"), "manage user groups: list, change, delete, export, import"],
+    sessions: [() => import("./commands/sessions.ts"), "mint viewer sessions, and end them before they expire"],
+    events: [() => import("./commands/events.ts"), "print the changes of an environment, and wait for more"],
   },
   "Who may call": {
-    keys: {
-      summary: "issue, list, roll and revoke the API keys of an environment",
-      load: async () => (await import("./commands/keys.ts")).keysCommand(),
-    },
-    operators: {
-      summary: "issue, list, roll and revoke the keys of operators",
-      load: async () => (await import("./commands/operators.ts")).operatorsCommand(),
-    },
-    why: {
-      summary: "explain why a credential is refused, or a group shows nothing",
-      load: async () => (await import("./commands/why.ts")).whyCommand(),
-    },
-    whoami: {
-      summary: "show whose credential this is, and its rights",
-      load: async () => (await import("./commands/whoami.ts")).whoamiCommand(),
-    },
+    keys: [() => import("./commands/keys.ts"), "issue, list, roll and revoke the API keys of an environment"],
+    operators: [() => import("./commands/operators.ts"), "issue, list, roll and revoke the keys of operators"],
+    why: [() => import("./commands/why.ts"), "explain why a credential is refused, or a group shows nothing"],
+    whoami: [() => import("./commands/whoami.ts"), "show whose credential this is, and its rights"],
   },
   "Run the service": {
-    serve: {
-      summary: "run the service on this machine",
-      load: async () => (await import("./commands/serve.ts")).serveCommand(),
-    },
-    doctor: {
-      summary: "check a deployment, and say how to fix it",
-      load: async () => (await import("./commands/doctor.ts")).doctorCommand(),
-    },
-    environments: {
-      summary: "list the environments of the deployment",
-      load: async () => (await import("./commands/environments.ts")).environmentsCommand(),
-    },
-    backup: {
-      summary: "back up environments and the registry, and verify backups",
-      load: async () => (await import("./commands/backup.ts")).backupCommand(),
-    },
-    restore: {
-      summary: "restore a backup into its environment, which must be empty",
-      load: async () => (await import("./commands/restore.ts")).restoreCommand(),
-    },
-    erase: {
-      summary: "permanently delete all groups, keys and events of an environment",
-      load: async () => (await import("./commands/erase.ts")).eraseCommand(),
-    },
+    serve: [() => import("./commands/serve.ts"), "run the service on this machine"],
+    doctor: [() => import("./commands/doctor.ts"), "check a deployment, and say how to fix it"],
+    environments: [() => import("./commands/environments.ts"), "list the environments of the deployment"],
+    backup: [() => import("./commands/backup.ts"), "back up environments and the registry, and verify backups"],
+    restore: [() => import("./commands/restore.ts"), "restore a backup into its environment, which must be empty"],
+    erase: [() => import("./commands/erase.ts"), "permanently delete all groups, keys and events of an environment"],
   },
   "Your database": {
-    prove: {
-      summary: "prove that no customer sees rows of another in your database",
-      load: async () => (await import("./commands/prove.ts")).proveCommand(),
-    },
+    prove: [() => import("./commands/prove.ts"), "prove that no customer sees rows of another in your database"],
   },
   "This command": {
-    context: {
-      summary: "store deployments with their keys, and choose one",
-      load: async () => (await import("./commands/context.ts")).contextCommand(),
-    },
-    completion: {
-      summary: "print a completion script for bash, zsh or fish",
-      load: async () => (await import("./commands/completion.ts")).completionCommand(),
-    },
-    complete: {
-      summary: "what that script calls",
-      load: async () => (await import("./commands/completion.ts")).completeCommand(ugCommand),
-      isHidden: true,
-    },
+    context: [() => import("./commands/context.ts"), "store deployments with their keys, and choose one"],
+    completion: [() => import("./commands/completion.ts"), "print a completion script for bash, zsh or fish"],
   },
 };
 
-const HELP = helpOf({
+const ABOUT: About = {
+  summary: "run and manage the user group service, which decides whose data a dashboard shows",
   examples: [
     [TRY, "try the service on this machine"],
     ["ug serve --persist-to /var/lib/user-groups", "run it in production"],
@@ -125,24 +74,24 @@ Exit codes:
 Learn more:
   ug <command> --help shows the options and examples of a command.${RELEASE ? "" : " In a clone of the project, run it as cli/ug.mjs."}
   docs/reference/ug.md explains contexts, completion and daily work, and docs/integrators/bulk.md import and export.`,
-});
+};
 
 /** The grammar of the command line. With `args`, only the command that they name is loaded with its options; without them, all are. */
 export async function ugCommand(args?: readonly string[]): Promise<Command> {
-  const program = new Command("ug")
-    .description("Run and manage the user group service, which decides whose data a dashboard shows.")
+  const program = described("ug", ABOUT)
     .usage("<command> [<subcommand>] [options]")
     .version(project.version, "-V, --version", "print the version")
-    .helpCommand(false)
     // An option after the name of a command belongs to that command.
-    .enablePositionalOptions()
-    .addHelpText("after", HELP);
+    .enablePositionalOptions();
   for (const [heading, commands] of Object.entries(COMMANDS))
-    for (const [name, { summary, load, isHidden = false }] of Object.entries(commands)) {
-      if (isHidden && name !== args?.[0]) continue;
-      const command = args === undefined || name === args[0] ? await load() : new Command(name).description(summary);
-      program.addCommand(command.summary(summary).helpGroup(`${heading}:`), { hidden: isHidden });
+    for (const [name, [load, summary]] of Object.entries(commands)) {
+      const isLoaded = args === undefined || name === args[0];
+      const command = isLoaded ? (await load()).command() : new Command(name).description(summary);
+      program.addCommand(command.summary(summary).helpGroup(`${heading}:`));
     }
+  // What the script of `ug completion` calls.
+  if (args?.[0] === "complete")
+    program.addCommand((await import("./commands/completion.ts")).completeCommand(ugCommand), { hidden: true });
   return configured(program);
 }
 

@@ -3,7 +3,7 @@ import { type Command, CommanderError } from "commander";
 import { CommandError, isUnreachable, UsageError } from "../../common/command-error.ts";
 import { ugCommand } from "./grammar.ts";
 import { OutputError, print } from "./support/output.ts";
-import { escapeInvisible, jsonLineOf } from "./support/printable.ts";
+import { capitalized, escapeInvisible, jsonLineOf } from "./support/printable.ts";
 
 /** The exit codes. */
 export const EXIT = { done: 0, refused: 1, wrongUsage: 2, unreachable: 3 } as const;
@@ -92,10 +92,8 @@ export function sentenceOf({ message }: CommanderError): string {
   const quotedTexts = [...sentence.matchAll(/'([^']*)'/g)].map(([, text = ""]) => text);
   // Letters alone: a secret that was typed as a command or an option has digits, too.
   const isSafe = quotedTexts.every((text) => /^[-a-z<>. ,]{0,60}$/i.test(text));
-  return `${isSafe ? upper(sentence) : "A command or an option is unknown"}; --help shows how.`;
+  return `${isSafe ? capitalized(sentence) : "A command or an option is unknown"}; --help shows how.`;
 }
 
 /** Whether a command or an option may be suggested. */
 const isHarmless = (name: string): boolean => (name.startsWith("-") ? !UNSUGGESTED.has(name) : SUGGESTED.has(name));
-
-const upper = (text: string) => text.charAt(0).toUpperCase() + text.slice(1);

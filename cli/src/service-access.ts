@@ -2,7 +2,6 @@
 import { existsSync, readFileSync } from "node:fs";
 import { parseEnv } from "node:util";
 import {
-  type Environment,
   type EnvironmentClient,
   OperatorClient,
   UserGroupClient,
@@ -10,12 +9,12 @@ import {
 } from "../../client/src/index.ts";
 import { CommandError, UsageError } from "../../common/command-error.ts";
 import { isLoopback } from "../../common/origin.ts";
-import type { EnvironmentOptions, ServiceOptions } from "./command.ts";
-import { type Context, describedTarget, type Target } from "./contexts/context-store.ts";
+import type { Context, Target, TargetOptions } from "./contexts/context-store.ts";
+import { type EnvironmentOptions, environmentOf } from "./environment-options.ts";
 import { DEFAULT_SECRETS_FILE } from "./serve/options.ts";
 import { textInOptionFile } from "./support/option-file.ts";
-import { systemErrorCode } from "./support/output.ts";
-import { escapeInvisible } from "./support/printable.ts";
+import { explaining } from "./support/output.ts";
+import { capitalized, escapeInvisible } from "./support/printable.ts";
 import { apiKeyRefused, whyRefused } from "./support/service.ts";
 import { connectionTo, unansweredError } from "./support/transport.ts";
 
@@ -28,47 +27,51 @@ export type Credential = {
   fix?: string;
 };
 
-/** The options of a command that name the service, the credential and the environment. */
-export type Connection = {
-  options: ServiceOptions & EnvironmentOptions;
-  /** Whether the command line itself names an environment, and not UG_WORKSPACE and UG_ENVIRONMENT. */
+/** Options of the commands that call the service. The last four are only there where a command has them. */
+export type ServiceOptions = TargetOptions & {
+  keyFile?: string;
+  json?: boolean;
+  /** Not an option: the deployment that the options, the variables or the context in use name. */
+  target: Target;
+  /** Not an option: whether the command line itself names an environment, and not UG_WORKSPACE and UG_ENVIRONMENT. */
   isNamed: boolean;
-  environment: () => Environment;
-};
+  /** Not an option: whether the credential that was found is an operator's. */
+  asOperator?: boolean;
+  reason?: string;
+  yes?: boolean;
+} & EnvironmentOptions;
 
 /** The calls that a command may make, and the error to show for one of theirs. */
 export type ServiceAccess<Client> = {
   client: Client;
   url: URL;
-  /** The deployment, for messages. */
-  place: string;
   credential: Credential;
   explained: (error: unknown) => unknown;
 };
 
 /** Access for commands that only operators may run. */
-export function accessToDeployment({ options }: Pick<Connection, "options">): ServiceAccess<OperatorClient> {
-  const { target } = options;
-  const { url } = target;
+export function accessToDeployment(options: ServiceOptions): ServiceAccess<OperatorClient> {
+  const { url } = options.target;
   const credential = givenCredential(options) ?? operatorCredential(url);
   if (credential.kind !== "operator")
-    throw new CommandError(`${upper(credential.source)} is an API key. This command takes the key of an operator.`);
-  return accessOf(new OperatorClient({ ...connectionTo(url), operatorKey: credential.text }), target, credential);
+    throw new CommandError(
+      `${capitalized(credential.source)} is an API key. This command takes the key of an operator.`,
+    );
+  return accessOf(new OperatorClient({ ...connectionTo(url), operatorKey: credential.text }), url, credential);
 }
 
 /**
  * Access to an environment: that of the API key, or as an operator the one that the options name. The variables UG_WORKSPACE and
  * UG_ENVIRONMENT count only if there is no API key.
  */
-export function accessToEnvironment({ options, isNamed, environment }: Connection): ServiceAccess<EnvironmentClient> {
-  const { target } = options;
-  const { url } = target;
-  const credential = givenCredential(options) ?? environmentCredential(url, options, isNamed);
+export function accessToEnvironment(options: ServiceOptions): ServiceAccess<EnvironmentClient> {
+  const { url } = options.target;
+  const credential = givenCredential(options) ?? environmentCredential(options);
   const connection = connectionTo(url);
   if (credential.kind === "api_key")
-    return accessOf(new UserGroupClient({ ...connection, apiKey: credential.text }), target, credential);
+    return accessOf(new UserGroupClient({ ...connection, apiKey: credential.text }), url, credential);
   const operator = new OperatorClient({ ...connection, operatorKey: credential.text });
-  return accessOf(operator.inEnvironment(environment()), target, credential);
+  return accessOf(operator.inEnvironment(environmentOf(options)), url, credential);
 }
 
 /** The calls that operators cannot make. @throws CommandError for an operator. */
@@ -77,12 +80,11 @@ export function withApiKey(client: EnvironmentClient): UserGroupClient {
   throw new CommandError("This command takes an API key, which begins with ugk_.");
 }
 
-const accessOf = <Client>(client: Client, target: Target, credential: Credential): ServiceAccess<Client> => ({
+const accessOf = <Client>(client: Client, url: URL, credential: Credential): ServiceAccess<Client> => ({
   client,
-  url: target.url,
-  place: describedTarget(target),
+  url,
   credential,
-  explained: (error) => explainedError(error, target.url, credential),
+  explained: (error) => explainedError(error, url, credential),
 });
 
 /** The first credential that is set, for commands that take any. `envFile` is the file of the service's secrets. */
@@ -105,10 +107,10 @@ const credentialFrom = (text: string, source: string): Credential => ({
   source,
 });
 
-function environmentCredential(url: URL, { workspace }: EnvironmentOptions, isNamed: boolean): Credential {
+function environmentCredential({ workspace, isNamed, target }: ServiceOptions): Credential {
   const hasOperator = Boolean(process.env.OPERATOR_KEY || process.env.OPERATOR_TOKEN);
-  if (isNamed || (workspace !== undefined && (hasOperator || !process.env.API_KEY))) return operatorCredential(url);
-  return apiKeyInEnvironment();
+  const isOperator = isNamed || (workspace !== undefined && (hasOperator || !process.env.API_KEY));
+  return isOperator ? operatorCredential(target.url) : apiKeyInEnvironment();
 }
 
 function apiKeyInEnvironment(): Credential {
@@ -138,13 +140,9 @@ function operatorCredentialOrNone(url: URL, envFile = DEFAULT_SECRETS_FILE): Cre
 
 function bootstrapTokenIn(envFile: string): string | undefined {
   if (!existsSync(envFile)) return undefined;
-  try {
-    return parseEnv(readFileSync(envFile, "utf8")).OPERATOR_TOKEN;
-  } catch (error) {
-    throw new CommandError(
-      `${envFile} cannot be read: ${systemErrorCode(error)}. Set OPERATOR_KEY in the environment, or give --key-file.`,
-    );
-  }
+  const failureOf = (code: string) =>
+    new CommandError(`${envFile} cannot be read: ${code}. Set OPERATOR_KEY in the environment, or give --key-file.`);
+  return parseEnv(explaining(() => readFileSync(envFile, "utf8"), failureOf)).OPERATOR_TOKEN;
 }
 
 /** The credential in a file: an API key, or else an operator key or the bootstrap token, which the service distinguishes. */
@@ -170,17 +168,11 @@ export function explainedError(
 ): unknown {
   const unanswered = unansweredError(error, url);
   if (unanswered || !(error instanceof UserGroupServiceError)) return unanswered ?? error;
-  const { code, requestId } = error;
-  if (error.status === 401) return refusalOf(url, credential, { code, requestId });
-  return new CommandError(textOf(error), { code, requestId });
+  return error.status === 401 ? refusalOf(url, credential, error) : new CommandError(textOf(error), error);
 }
 
 /** For a 401: names the refused credential, and what the command takes. */
-function refusalOf(
-  url: URL,
-  { kind, source, fix = "" }: Credential,
-  details: { code: string; requestId: string | undefined },
-): CommandError {
+function refusalOf(url: URL, { kind, source, fix = "" }: Credential, details: UserGroupServiceError): CommandError {
   if (source === "API_KEY") return apiKeyRefused(url, details.code, details.requestId);
   const taken =
     kind === "api_key"
@@ -192,14 +184,10 @@ function refusalOf(
   );
 }
 
-const upper = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);
-
 /** Whether a call failed with this code. */
-export const hasCode = (error: unknown, code: string): boolean =>
+export const hasCode = (error: unknown, code: string): error is UserGroupServiceError =>
   error instanceof UserGroupServiceError && error.code === code;
 
 /** A failure with this code in the words of a command; any other as it is. */
 export const reworded = (error: unknown, code: string, message: string): unknown =>
-  error instanceof UserGroupServiceError && error.code === code
-    ? new CommandError(message, { code, requestId: error.requestId })
-    : error;
+  hasCode(error, code) ? new CommandError(message, error) : error;

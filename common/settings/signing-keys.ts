@@ -1,3 +1,4 @@
+import { attempt } from "../attempt.ts";
 import { SIGNING_KEY_BYTES_MAX, SIGNING_KEY_BYTES_MIN, SIGNING_KEYS_MAX } from "../limits.ts";
 import { fail, ok, type Result } from "../result.ts";
 
@@ -20,7 +21,7 @@ export function readSigningKeys(text: string): Result<SigningKey[], string> {
     const [, id, base64] = ENTRY.exec(entry) ?? [];
     if (!id || !base64) return fail(`entry ${index + 1} is not of the form id:base64`);
     if (keys.some((key) => key.id === id)) return fail(`the id of entry ${index + 1} is given twice`);
-    const secret = bytesOf(base64);
+    const secret = attempt(() => bytesOf(base64));
     if (!secret) return fail(`entry ${index + 1} is not valid base64`);
     if (secret.length < SIGNING_KEY_BYTES_MIN || secret.length > SIGNING_KEY_BYTES_MAX)
       return fail(
@@ -31,10 +32,5 @@ export function readSigningKeys(text: string): Result<SigningKey[], string> {
   return ok(keys);
 }
 
-function bytesOf(base64: string): Uint8Array<ArrayBuffer> | undefined {
-  try {
-    return Uint8Array.from(atob(base64), (character) => character.charCodeAt(0));
-  } catch {
-    return undefined;
-  }
-}
+const bytesOf = (base64: string): Uint8Array<ArrayBuffer> =>
+  Uint8Array.from(atob(base64), (character) => character.charCodeAt(0));

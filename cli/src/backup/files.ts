@@ -18,7 +18,7 @@ import { Decrypter, Encrypter } from "age-encryption";
 import { CommandError, UsageError } from "../../../common/command-error.ts";
 import { RESTORE_BYTES_MAX } from "../../../common/limits.ts";
 import { linesOf } from "../support/lines.ts";
-import { systemErrorCode } from "../support/output.ts";
+import { onSystemError } from "../support/output.ts";
 import { type Place, parsed, placeNamed } from "./service-pages.ts";
 
 const AGE_HEADER = "age-encryption.org/v1";
@@ -42,25 +42,22 @@ export function encrypterFor(recipients: readonly string[]): Encrypter | undefin
 export const STANDARD_OUTPUT = "-";
 
 /** Writes the pages to a file, a FIFO, a device, or with `-` to standard output. */
-export async function writeFile(
-  file: string,
-  pages: AsyncIterable<string>,
-  encrypter: Encrypter | undefined,
-): Promise<void> {
-  try {
-    const plain = Readable.toWeb(Readable.from(encoded(pages))) as ReadableStream<Uint8Array>;
-    const bytes = encrypter ? await encrypter.encrypt(plain) : plain;
-    if (file === STANDARD_OUTPUT) return await pipeline(bytes, process.stdout, { end: false });
-    const target = targetOf(file);
-    const stats = statSync(target, { throwIfNoEntry: false });
-    if (stats?.isDirectory())
-      throw new UsageError(`${file} is a folder. Give a file in it, or --all ${file} to back up the whole deployment.`);
-    await (stats && !stats.isFile() ? writeInto(target, bytes) : replaceFile(target, bytes));
-  } catch (error) {
-    const code = systemErrorCode(error);
-    const name = file === STANDARD_OUTPUT ? "Standard output" : file;
-    throw code ? new CommandError(`${name} cannot be written: ${code}.`) : error;
-  }
+export function writeFile(file: string, pages: AsyncIterable<string>, encrypter: Encrypter | undefined): Promise<void> {
+  const name = file === STANDARD_OUTPUT ? "Standard output" : file;
+  return write(file, pages, encrypter).catch(
+    onSystemError((code) => new CommandError(`${name} cannot be written: ${code}.`)),
+  );
+}
+
+async function write(file: string, pages: AsyncIterable<string>, encrypter: Encrypter | undefined): Promise<void> {
+  const plain = Readable.toWeb(Readable.from(encoded(pages))) as ReadableStream<Uint8Array>;
+  const bytes = encrypter ? await encrypter.encrypt(plain) : plain;
+  if (file === STANDARD_OUTPUT) return await pipeline(bytes, process.stdout, { end: false });
+  const target = targetOf(file);
+  const stats = statSync(target, { throwIfNoEntry: false });
+  if (stats?.isDirectory())
+    throw new UsageError(`${file} is a folder. Give a file in it, or --all ${file} to back up the whole deployment.`);
+  await (stats && !stats.isFile() ? writeInto(target, bytes) : replaceFile(target, bytes));
 }
 
 /** The file that a symbolic link leads to, which need not exist; of any other file, the file itself. */
@@ -118,19 +115,22 @@ async function* encoded(pages: AsyncIterable<string>) {
 /** Thrown for a file that is no backup, or that was cut or changed. */
 export class BrokenFile extends CommandError {}
 
+/** A page of a file, its number from 1 on, and the environment of the backup. */
+export type FilePage = { page: string; number: number; place: Place };
+
 /** Reads the pages of a file. @throws BrokenFile if it has none, or ends in the middle of one. */
 export async function* readFile(
   file: string,
   identityFile: string | undefined,
-): AsyncGenerator<string, void, undefined> {
+): AsyncGenerator<FilePage, void, undefined> {
   if (!existsSync(file)) throw new UsageError(`There is no file ${JSON.stringify(file)}.`);
-  const bytes = await bytesOf(file, identityFile).catch((error: unknown) => {
-    const code = systemErrorCode(error);
-    throw code ? new UsageError(`${file} cannot be read: ${code}.`) : error;
-  });
+  const bytes = await bytesOf(file, identityFile).catch(
+    onSystemError((code) => new UsageError(`${file} cannot be read: ${code}.`)),
+  );
   const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
   let page = "";
-  let pages = 0;
+  let place: Place;
+  let number = 0;
   try {
     for await (const { bytes: line } of linesOf(Readable.from(bytes))) {
       const text = line && `${utf8.decode(line)}\n`;
@@ -138,15 +138,16 @@ export async function* readFile(
         throw new BrokenFile("This is no backup: a page is longer than 2 MiB, or a line than 1 MiB.");
       page += text;
       if (!text.startsWith(PAGE_LINE)) continue;
-      pages += 1;
-      yield page;
+      number += 1;
+      if (number === 1) place = placeOf(page);
+      yield { page, number, place };
       page = "";
     }
   } catch (error) {
     if (error instanceof CommandError) throw error;
     throw new BrokenFile("The file cannot be read to its end: it was changed or cut.");
   }
-  if (page !== "" || pages === 0) throw new BrokenFile("The file was cut, or is no backup.");
+  if (page !== "" || number === 0) throw new BrokenFile("The file was cut, or is no backup.");
 }
 
 async function bytesOf(file: string, identityFile: string | undefined): Promise<AsyncIterable<Uint8Array>> {
@@ -185,7 +186,7 @@ async function isEncrypted(file: string): Promise<boolean> {
 }
 
 /** The environment that a backup is of, from its header; `undefined` for the registry. */
-export function placeOf(firstPage: string): Place {
+function placeOf(firstPage: string): Place {
   const header = parsed(firstPage.slice(0, firstPage.indexOf("\n")));
   if (header?.kind !== "header") throw new BrokenFile("The file is no backup: its first line is no header.");
   const { workspace, environment } = header;

@@ -2,7 +2,7 @@
 import { existsSync, mkdirSync, readdirSync, renameSync, rmSync, statSync } from "node:fs";
 import { basename, join } from "node:path";
 import { CommandError, UsageError } from "../../../common/command-error.ts";
-import { systemErrorCode } from "../support/output.ts";
+import { explaining } from "../support/output.ts";
 import { FOLDER, nameAt, namesBefore } from "./newest-backup.ts";
 import type { Place } from "./service-pages.ts";
 
@@ -34,14 +34,8 @@ export function beginFolder(folder: string, time: Date): { partial: string; fini
 }
 
 /** Runs `work` on files of a folder. @throws CommandError for an error of the file system, such as EACCES. */
-function inFolder<Value>(folder: string, work: () => Value): Value {
-  try {
-    return work();
-  } catch (error) {
-    const code = systemErrorCode(error);
-    throw code ? new CommandError(`The folder ${folder} cannot be used: ${code}.`) : error;
-  }
-}
+const inFolder = <Value>(folder: string, work: () => Value): Value =>
+  explaining(work, (code) => new CommandError(`The folder ${folder} cannot be used: ${code}.`));
 
 /**
  * Deletes all backups but the newest `keep`. `made`, the folder of this run, always stays and counts. Folders without a backup stay, and do not

@@ -1,5 +1,6 @@
 /** The newest of the folders that `ug backup --all` has made. Their names are the times at which the backups began. */
 import { readdirSync } from "node:fs";
+import { attempt } from "../../../common/attempt.ts";
 
 /** The name of a folder, so that names sort by age. */
 export const FOLDER = /^(\d{4}-\d\d-\d\d)T(\d\d)-(\d\d)-(\d\d)Z$/;
@@ -15,10 +16,7 @@ export const nameAt = (time: Date): string => `${time.toISOString().slice(0, 19)
 
 /** When the newest backup in a folder began; `undefined` if there is none, or the folder cannot be listed. Only names are read. */
 export function newestBackupAt(folder: string, now: Date): Date | undefined {
-  try {
-    const newest = namesBefore(readdirSync(folder), nameAt(now)).backups.at(-1);
-    return newest === undefined ? undefined : new Date(newest.replace(FOLDER, "$1T$2:$3:$4Z"));
-  } catch {
-    return undefined;
-  }
+  const names = attempt(() => readdirSync(folder)) ?? [];
+  const newest = namesBefore(names, nameAt(now)).backups.at(-1);
+  return newest === undefined ? undefined : new Date(newest.replace(FOLDER, "$1T$2:$3:$4Z"));
 }

@@ -11,9 +11,11 @@ import {
 import type { ResponseBody } from "../../../client/src/transport/response-body.ts";
 import { serverProtocol } from "../../../client/src/transport/server-protocol.ts";
 import { UserGroupServiceError } from "../../../client/src/transport/user-group-service-error.ts";
+import { attempt } from "../../../common/attempt.ts";
 import { CommandError } from "../../../common/command-error.ts";
 import { findEnvironment } from "../../../common/environment.ts";
 import { LIST_ITEMS_MAX } from "../../../common/limits.ts";
+import { accessToDeployment, type ServiceOptions } from "../service-access.ts";
 import { quoted } from "../support/printable.ts";
 import { connectionTo, sentenceOf, unansweredError } from "../support/transport.ts";
 
@@ -35,6 +37,12 @@ const PROTOCOL: Protocol = {
 
 const positionIn = (refusal: ResponseBody): string =>
   `(line ${refusal.number("line")} of the page: ${quoted(refusal.text("reason"))})`;
+
+/** The calls of the admin whose credential the options of a command name. */
+export function adminFor(options: ServiceOptions): Admin {
+  const { url, credential } = accessToDeployment(options);
+  return adminOf(url, credential.text);
+}
 
 /** The calls of this admin, which are retried while the service restarts. */
 export function adminOf(url: URL, credential: string): Admin {
@@ -101,13 +109,8 @@ const PageEnd = z.object({
 });
 
 /** The JSON of a line, if it is an object. */
-export function parsed(line: string): Record<string, unknown> | undefined {
-  try {
-    return JSON.parse(line) ?? undefined;
-  } catch {
-    return undefined;
-  }
-}
+export const parsed = (line: string): Record<string, unknown> | undefined =>
+  attempt(() => JSON.parse(line)) ?? undefined;
 
 /** What to do with the credentials of a backup, once it is restored; and whether signatures are not checked. */
 export type RestoreOptions = { rotateTokens?: boolean; revokeKeys?: boolean; unsigned?: boolean };

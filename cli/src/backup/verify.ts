@@ -6,10 +6,10 @@ import { parseEnv } from "node:util";
 import { CommandError, UsageError } from "../../../common/command-error.ts";
 import { ENDED_SESSION_SECONDS } from "../../../common/limits.ts";
 import { startOwnService } from "../serve/own-service.ts";
-import { systemErrorCode } from "../support/output.ts";
+import { explaining } from "../support/output.ts";
 import { quoted } from "../support/printable.ts";
 import { Contents } from "./contents.ts";
-import { BrokenFile, placeOf, readFile } from "./files.ts";
+import { BrokenFile, type FilePage, readFile } from "./files.ts";
 import { type Admin, adminOf, lastLineOf, type Place, pagesOf, parsed, sendPage } from "./service-pages.ts";
 
 /** The result for a backup: proven; broken, with the reason; or unknown, because it could not be tried. */
@@ -46,13 +46,8 @@ export async function verify(file: string, { identityFile, envFile }: Files): Pr
 }
 
 function signingKeysIn(envFile: string): string {
-  let text: string;
-  try {
-    text = readFileSync(envFile, "utf8");
-  } catch (error) {
-    throw new UsageError(`The file of --env-file cannot be read: ${systemErrorCode(error)}.`);
-  }
-  const signingKeys = parseEnv(text).SIGNING_KEYS;
+  const failureOf = (code: string) => new UsageError(`The file of --env-file cannot be read: ${code}.`);
+  const signingKeys = parseEnv(explaining(() => readFileSync(envFile, "utf8"), failureOf)).SIGNING_KEYS;
   if (!signingKeys)
     throw new UsageError("The file of --env-file has no SIGNING_KEYS. Give the file of the service's secrets.");
   return signingKeys;
@@ -62,9 +57,10 @@ function signingKeysIn(envFile: string): string {
  * The pages. @throws UsageError for one whose signing key is not there, and for format 1, which has no signatures: nobody can tell whether
  * it was changed.
  */
-async function* signedBy(signingKeys: string | undefined, pages: AsyncIterable<string>): AsyncGenerator<string> {
+async function* signedBy(signingKeys: string | undefined, pages: AsyncIterable<FilePage>): AsyncGenerator<FilePage> {
   const ids = signingKeys?.split(",").map((key) => key.split(":")[0]?.trim());
-  for await (const page of pages) {
+  for await (const each of pages) {
+    const { page } = each;
     const signingId = lastLineOf(page)?.signed_by;
     if (ids && page.startsWith(FORMAT_1))
       throw new UsageError("The backup has format 1, which is not signed. Without --env-file, the rest is examined.");
@@ -72,7 +68,7 @@ async function* signedBy(signingKeys: string | undefined, pages: AsyncIterable<s
       throw new UsageError(
         `SIGNING_KEYS of --env-file has no key ${quoted(signingId)}, which signed the backup. Without --env-file, the rest is examined.`,
       );
-    yield page;
+    yield each;
   }
 }
 
@@ -81,18 +77,16 @@ const REFUSED = ["invalid_backup", "unexpected_page"];
 
 /** Restores the pages, and compares the restored service with them. */
 async function restoreAndCompare(
-  pages: AsyncIterable<string>,
+  pages: AsyncIterable<FilePage>,
   admin: Admin,
   { folder, unsigned }: { folder: string; unsigned: boolean },
 ): Promise<Verdict> {
   using inFile = new Contents(join(folder, "file.sqlite"));
   let place: Place;
-  let number = 0;
   let isDone = false;
-  for await (const page of pages) {
+  for await (const { page, ...rest } of pages) {
     if (isDone) throw new BrokenFile("The file goes on after its last page.");
-    number += 1;
-    if (number === 1) place = placeOf(page);
+    place = rest.place;
     isDone = await sendPage(admin, place, page, { unsigned });
     inFile.add(page);
   }

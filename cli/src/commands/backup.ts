@@ -3,48 +3,38 @@ import { type Command, Option } from "commander";
 import { CommandError, UsageError } from "../../../common/command-error.ts";
 import { encrypterFor, STANDARD_OUTPUT, writeFile } from "../backup/files.ts";
 import { beginFolder, fileOf, prune } from "../backup/folder.ts";
-import { type Admin, adminOf, environmentsOf, nameOf, type Place, pagesOf, parsed } from "../backup/service-pages.ts";
-import {
-  connectionOf,
-  type EnvironmentOptions,
-  environmentQueryOf,
-  type Output,
-  printOutput,
-  type ServiceOptions,
-  serviceCommand,
-  withEnvironment,
-} from "../command.ts";
+import { type Admin, adminFor, environmentsOf, nameOf, type Place, pagesOf, parsed } from "../backup/service-pages.ts";
+import { action, type Output, serviceCommand } from "../command.ts";
+import { environmentQueryOf } from "../environment-options.ts";
 import { Progress } from "../groups/progress.ts";
 import { wholeNumberReader } from "../option-values.ts";
-import { accessToDeployment } from "../service-access.ts";
+import type { ServiceOptions } from "../service-access.ts";
 import { compareCommand, keygenCommand, verifyCommand } from "./backup/examine.ts";
 
 const KEEP_MAX = 10_000;
 
-type TakeOptions = ServiceOptions &
-  EnvironmentOptions & { registry?: boolean; all?: string; keep?: number; recipient: string[] };
+type TakeOptions = ServiceOptions & { registry?: boolean; all?: string; keep?: number; recipient: string[] };
 
 /** `ug backup` and the commands below it. */
-export const backupCommand = (): Command =>
-  withEnvironment(
-    serviceCommand("backup", {
-      summary: "back up environments and the registry, and verify backups",
-      examples: [
-        ["ug backup acme.ndjson --workspace acme --environment Customer", "one environment"],
-        ["ug backup registry.ndjson --registry", "operators, environments and numbers of purged groups"],
-        ["ug backup --all /var/backups/user-groups --keep 30", "everything, in a new folder; keep the newest 30"],
-        ["ug backup acme.ndjson.age --workspace acme --environment Customer --recipient age1…", "encrypted"],
-        ["ug backup - --registry | gzip > registry.ndjson.gz", "to standard output"],
-        ["ug backup verify acme.ndjson", "restore it into a service of its own, and compare"],
-        ["ug backup compare acme.ndjson", "what a restore would bring back"],
-        ["ug backup keygen backup.key", "create a key of age, and print its public key for --recipient"],
-      ],
-      notes:
-        "The backup has the state at its end; the service accepts writes meanwhile. The command needs the key of an operator with the role backup\n" +
-        "or admin. A backup has names, properties, mappings, nonces of tokens and hashes of keys, but no credential. Together with SIGNING_KEYS it\n" +
-        "gives group tokens: keep the two in different places.",
-    }),
-  )
+export const command = (): Command =>
+  serviceCommand("backup", {
+    summary: "back up environments and the registry, and verify backups",
+    examples: [
+      ["ug backup acme.ndjson --workspace acme --environment Customer", "one environment"],
+      ["ug backup registry.ndjson --registry", "operators, environments and numbers of purged groups"],
+      ["ug backup --all /var/backups/user-groups --keep 30", "everything, in a new folder; keep the newest 30"],
+      ["ug backup acme.ndjson.age --workspace acme --environment Customer --recipient age1…", "encrypted"],
+      ["ug backup - --registry | gzip > registry.ndjson.gz", "to standard output"],
+      ["ug backup verify acme.ndjson", "restore it into a service of its own, and compare"],
+      ["ug backup compare acme.ndjson", "what a restore would bring back"],
+      ["ug backup keygen backup.key", "create a key of age, and print its public key for --recipient"],
+    ],
+    notes:
+      "The backup has the state at its end; the service accepts writes meanwhile. The command needs the key of an operator with the role backup\n" +
+      "or admin. A backup has names, properties, mappings, nonces of tokens and hashes of keys, but no credential. Together with SIGNING_KEYS it\n" +
+      "gives group tokens: keep the two in different places.",
+    inEnvironment: true,
+  })
     // The options of the commands below it are theirs.
     .enablePositionalOptions()
     .addCommand(verifyCommand())
@@ -63,16 +53,15 @@ export const backupCommand = (): Command =>
         .argParser((key: string, keys: string[]) => [...keys, key])
         .default([], "none"),
     )
-    .action(async function (this: Command) {
-      const options = this.opts<TakeOptions>();
-      const [file] = this.processedArgs as [string | undefined];
-      const { url, credential } = accessToDeployment(connectionOf(this));
-      const admin = adminOf(url, credential.text);
-      const output = await take(admin, file, options);
-      // Standard output is the backup.
-      if (file === STANDARD_OUTPUT) console.error(output.text);
-      else await printOutput(output, options);
-    });
+    .action(
+      action(async (options: TakeOptions, file?: string) => {
+        const output = await take(adminFor(options), file, options);
+        if (file !== STANDARD_OUTPUT) return output;
+        // Standard output is the backup.
+        console.error(output.text);
+        return undefined;
+      }),
+    );
 
 async function take(admin: Admin, file: string | undefined, options: TakeOptions): Promise<Output> {
   const { all, keep, json } = options;

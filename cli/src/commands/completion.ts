@@ -3,30 +3,23 @@ import tab, { ShellCompDirective, script } from "@bomb.sh/tab";
 import completeCommander from "@bomb.sh/tab/commander";
 import { Argument, Command } from "commander";
 import { contextNames } from "../contexts/context-store.ts";
-import { helpOf } from "../help.ts";
+import { described } from "../help.ts";
 import { print } from "../support/output.ts";
 
 const SHELLS = ["bash", "zsh", "fish"];
 
 /** `ug completion`. */
-export const completionCommand = (): Command =>
-  new Command("completion")
-    .description("Print the script with which a shell completes commands, options and the names of contexts.")
+export const command = (): Command =>
+  described("completion", {
+    summary: "print the script with which a shell completes commands, options and the names of contexts",
+    examples: [
+      ["ug completion bash > ~/.local/share/bash-completion/completions/ug", "bash, with the package bash-completion"],
+      ["ug completion zsh > ~/.zsh/completions/_ug", "zsh, if this folder is in fpath before compinit"],
+      ["ug completion fish > ~/.config/fish/completions/ug.fish", "fish"],
+    ],
+    notes: "The script calls ug, so ug must be in a folder of PATH.",
+  })
     .addArgument(new Argument("<shell>", "bash, zsh or fish").choices(SHELLS))
-    .addHelpText(
-      "after",
-      helpOf({
-        examples: [
-          [
-            "ug completion bash > ~/.local/share/bash-completion/completions/ug",
-            "bash, with the package bash-completion",
-          ],
-          ["ug completion zsh > ~/.zsh/completions/_ug", "zsh, if this folder is in fpath before compinit"],
-          ["ug completion fish > ~/.config/fish/completions/ug.fish", "fish"],
-        ],
-        notes: "The script calls ug, so ug must be in a folder of PATH.",
-      }),
-    )
     .action((shell: string) => script(shell, "ug", "ug"));
 
 /** `ug complete`, which the script calls with the words of the command line. `grammarOf` returns the grammar for these words. */

@@ -1,14 +1,7 @@
 /** `ug context`: deployments under short names, each with its key. */
 import type { Command } from "commander";
 import { UsageError } from "../../../common/command-error.ts";
-import {
-  commandGroup,
-  type EnvironmentOptions,
-  environmentQueryOf,
-  type Output,
-  plainCommand,
-  printOutput,
-} from "../command.ts";
+import { action } from "../command.ts";
 import {
   type Context,
   contextNames,
@@ -20,14 +13,16 @@ import {
   useContext,
   variablesBeforeContext,
 } from "../contexts/context-store.ts";
-import { credentialIn, explainedError } from "../service-access.ts";
+import { type EnvironmentOptions, environmentQueryOf } from "../environment-options.ts";
+import { commandGroup, plainCommand } from "../help.ts";
+import { credentialIn } from "../service-access.ts";
 import { escapeInvisible } from "../support/printable.ts";
 import { serviceUrl } from "../support/service.ts";
 import { tableOfItems } from "../support/table.ts";
 import { callerOf } from "./whoami.ts";
 
 /** `ug context` and the commands below it. */
-export const contextCommand = (): Command =>
+export const command = (): Command =>
   commandGroup(
     "context",
     {
@@ -45,7 +40,7 @@ export const contextCommand = (): Command =>
     [addCommand(), useCommand(), listCommand(), removeCommand()],
   );
 
-type AddOptions = EnvironmentOptions & { url: string; keyFile: string; replace?: boolean; json?: boolean };
+type AddOptions = EnvironmentOptions & { url: string; keyFile: string; replace?: boolean };
 
 const addCommand = () =>
   plainCommand("add", {
@@ -70,29 +65,29 @@ const addCommand = () =>
     .option("--workspace <slug>", "with an operator's key: the default workspace of commands")
     .option("--environment <name>", "with an operator's key: Customer, Testing or untagged")
     .option("--replace", "replace the context of this name")
-    .action(async (name: string, options: AddOptions) => {
-      const others = contextNames();
-      if (!options.replace && others.includes(name))
-        throw new UsageError(`There is a context ${name} already. Give another name, or --replace.`);
-      const context = { name, ...(await checked(options)), ...placeOf(options) };
-      storeContext(context);
-      if (others.length === 0) {
-        useContext(name);
-        noteVariables();
-      }
-      const isInUse = nameInUse() === name;
-      const use = isInUse ? "It is in use" : `To use it where nothing else is named: ug context use ${name}`;
-      const text = `Stored ${name}: ${context.url}, ${escapeInvisible(context.holder)}. ${use}`;
-      await printOutput({ body: { success: 1, context: { ...shown(context), in_use: isInUse } }, text }, options);
-    });
+    .action(
+      action(async (options: AddOptions, name: string) => {
+        const others = contextNames();
+        if (!options.replace && others.includes(name))
+          throw new UsageError(`There is a context ${name} already. Give another name, or --replace.`);
+        const context = { name, ...(await checked(options)), ...placeOf(options) };
+        storeContext(context);
+        if (others.length === 0) {
+          useContext(name);
+          noteVariables();
+        }
+        const isInUse = nameInUse() === name;
+        const use = isInUse ? "It is in use" : `To use it where nothing else is named: ug context use ${name}`;
+        const text = `Stored ${name}: ${context.url}, ${escapeInvisible(context.holder)}. ${use}`;
+        return { body: { success: 1, context: { ...shown(context), in_use: isInUse } }, text };
+      }),
+    );
 
 /** The deployment and the key of a new context. @throws CommandError unless the deployment takes the key. */
 async function checked({ url: origin, keyFile }: AddOptions): Promise<Pick<Context, "url" | "key" | "holder">> {
   const url = serviceUrl(origin, {});
   const credential = credentialIn(keyFile);
-  const { kind, name, role, workspace, environment } = await callerOf(url, credential).catch((error: unknown) => {
-    throw explainedError(error, url, credential);
-  });
+  const { kind, name, role, workspace, environment } = await callerOf(url, credential);
   const holder =
     kind === "operator" ? `operator ${name} (${role})` : `API key ${name} of ${workspace}/${environment ?? "untagged"}`;
   return { url: url.origin, key: credential.text, holder };
@@ -114,13 +109,15 @@ const useCommand = () =>
   })
     .argument("[name]", "the name of the context", readContextName)
     .option("--none", "use no context")
-    .action(async (name: string | undefined, options: { none?: boolean; json?: boolean }) => {
-      if ((name === undefined) !== (options.none === true)) throw new UsageError("Name a context, or give --none.");
-      useContext(name);
-      noteVariables();
-      const text = name === undefined ? "No context is in use." : `In use: ${name}, ${readContext(name).url}.`;
-      await printOutput({ body: { success: 1, in_use: name ?? null }, text }, options);
-    });
+    .action(
+      action(async (options: { none?: boolean }, name?: string) => {
+        if ((name === undefined) !== (options.none === true)) throw new UsageError("Name a context, or give --none.");
+        useContext(name);
+        noteVariables();
+        const text = name === undefined ? "No context is in use." : `In use: ${name}, ${readContext(name).url}.`;
+        return { body: { success: 1, in_use: name ?? null }, text };
+      }),
+    );
 
 /** Variables hide the context in use, which would be hard to see otherwise. */
 function noteVariables(): void {
@@ -133,45 +130,33 @@ const listCommand = () =>
   plainCommand("list", {
     summary: "list the contexts, without their keys",
     examples: [["ug context list", "a table, with an asterisk at the one in use"]],
-  }).action(async (options: { json?: boolean }) => {
-    await printOutput(listOutput(), options);
-  });
-
-function listOutput(): Output {
-  const inUse = nameInUse();
-  const contexts = contextNames().map((name) => ({ ...shownOrProblem(name), in_use: name === inUse }));
-  if (inUse !== undefined) noteVariables();
-  const rows = contexts.map((each) => ({ ...each, in_use: each.in_use ? "*" : "" }));
-  const text =
-    rows.length === 0
-      ? "There are no contexts. To make one: ug context add NAME --url URL --key-file FILE"
-      : tableOfItems(["in_use", "name", "url", "holder", "workspace", "environment"], rows);
-  return { body: { success: 1, contexts }, text };
-}
+  }).action(
+    action(async () => {
+      const inUse = nameInUse();
+      const contexts = contextNames().map((name) => ({ ...shownOrProblem(name), in_use: name === inUse }));
+      if (inUse !== undefined) noteVariables();
+      const rows = contexts.map((each) => ({ ...each, in_use: each.in_use ? "*" : "" }));
+      const text =
+        rows.length === 0
+          ? "There are no contexts. To make one: ug context add NAME --url URL --key-file FILE"
+          : tableOfItems(["in_use", "name", "url", "holder", "workspace", "environment"], rows);
+      return { body: { success: 1, contexts }, text };
+    }),
+  );
 
 /** A context, and one that cannot be used with the reason: a list shows what there is. */
 function shownOrProblem(name: string): Record<string, unknown> {
   try {
     return shown(readContext(name));
   } catch (error) {
-    return {
-      name,
-      url: null,
-      holder: error instanceof Error ? error.message : String(error),
-      workspace: null,
-      environment: null,
-    };
+    return shown({ name, holder: error instanceof Error ? error.message : String(error) });
   }
 }
 
 /** A context without its key. */
-const shown = ({ name, url, holder, workspace, environment }: Context): Record<string, unknown> => ({
-  name,
-  url,
-  holder,
-  workspace: workspace ?? null,
-  environment: environment ?? null,
-});
+const shown = ({ key: _, ...context }: Partial<Context>): Record<string, unknown> => ({ ...EMPTY, ...context });
+
+const EMPTY = { name: null, url: null, holder: null, workspace: null, environment: null };
 
 const removeCommand = () =>
   plainCommand("remove", {
@@ -179,10 +164,9 @@ const removeCommand = () =>
     examples: [["ug context remove staging", "the key itself is revoked with ug keys revoke or ug operators revoke"]],
   })
     .argument("<name>", "the name of the context", readContextName)
-    .action(async (name: string, options: { json?: boolean }) => {
-      removeContext(name);
-      await printOutput(
-        { body: { success: 1, removed: name }, text: `Removed ${name}. Its key is valid as before.` },
-        options,
-      );
-    });
+    .action(
+      action(async (_, name: string) => {
+        removeContext(name);
+        return { body: { success: 1, removed: name }, text: `Removed ${name}. Its key is valid as before.` };
+      }),
+    );

@@ -8,15 +8,13 @@ import { parse } from "../../../client/src/transport/connection.ts";
 import { CommandError } from "../../../common/command-error.ts";
 import { isLoopback } from "../../../common/origin.ts";
 import project from "../../../package.json" with { type: "json" };
-import { type ServiceOptions, serviceCommand } from "../command.ts";
+import { action, serviceCommand } from "../command.ts";
 import { checkLoaded, examineEnvFile } from "../doctor/env-file.ts";
 import { type Finding, failed, ok, skipped, warning } from "../doctor/finding.ts";
 import { checkProviderKeys } from "../doctor/provider-keys.ts";
 import { TRY } from "../release.ts";
 import { DEFAULT_SECRETS_FILE } from "../serve/options.ts";
-import { anyCredential, type Credential, explainedError } from "../service-access.ts";
-import { print } from "../support/output.ts";
-import { jsonLineOf } from "../support/printable.ts";
+import { anyCredential, type Credential, explainedError, type ServiceOptions } from "../service-access.ts";
 import { LOCAL_URL } from "../support/service.ts";
 import { connectionTo, FIRST_ANSWER_MS_MAX } from "../support/transport.ts";
 import { callerOf } from "./whoami.ts";
@@ -26,7 +24,7 @@ type Options = ServiceOptions & { envFile?: string };
 const CLOCK_SECONDS_MAX = 30;
 const ENDS_SOON_MS = 14 * 24 * 60 * 60 * 1000;
 
-export const doctorCommand = (): Command =>
+export const command = (): Command =>
   serviceCommand("doctor", {
     summary: "check a deployment, and say how to fix it",
     examples: [
@@ -40,17 +38,15 @@ export const doctorCommand = (): Command =>
       "--env-file <file>",
       `the secrets to check; by default ${DEFAULT_SECRETS_FILE}, for a service on this machine`,
     )
-    .action(async (options: Options) => {
-      const { url } = options.target;
-      const findings = await examine(url, options);
-      const hasFailed = findings.some(({ level }) => level === "failed");
-      await print(
-        options.json
-          ? jsonLineOf({ success: hasFailed ? 0 : 1, url: url.origin, checks: findings })
-          : findings.map(lineOf).join("\n"),
-      );
-      if (hasFailed) process.exitCode = 1;
-    });
+    .action(
+      action(async (options: Options) => {
+        const { url } = options.target;
+        const checks = await examine(url, options);
+        const success = checks.some(({ level }) => level === "failed") ? 0 : 1;
+        if (!success) process.exitCode = 1;
+        return { body: { success, url: url.origin, checks }, text: checks.map(lineOf).join("\n") };
+      }),
+    );
 
 const STYLES: Record<Finding["level"], Parameters<typeof styleText>[0]> = {
   ok: "green",
@@ -97,39 +93,27 @@ async function checkService(url: URL): Promise<{ findings: Finding[]; isUp: bool
     page = await read("/health", url);
   } catch (error) {
     const start = url.origin === LOCAL_URL ? ` Start it with ${TRY}, or give --url.` : "";
-    return {
-      findings: [failed("reachable", `${url.origin} cannot be reached: ${causeOf(error)}.${start}`)],
-      isUp: false,
-    };
+    return down("reachable", `${url.origin} cannot be reached: ${causeOf(error)}.${start}`);
   }
   const { data: body } = Health.safeParse(parse(page.text));
   if (!body)
-    return {
-      findings: [
-        failed("reachable", `The server at ${url.origin} (status ${page.status}) is not the user group service.`),
-      ],
-      isUp: false,
-    };
-  if (body.error) {
-    const where = "Its log has the reason in a line of level error.";
-    return {
-      findings: [failed("settings", `${body.error.code}: the service refuses all calls. ${where}`)],
-      isUp: false,
-    };
-  }
+    return down("reachable", `The server at ${url.origin} (status ${page.status}) is not the user group service.`);
+  if (body.error)
+    return down(
+      "settings",
+      `${body.error.code}: the service refuses all calls. Its log has the reason in a line of level error.`,
+    );
   const isSame = body.version === project.version;
+  const other = `the service is ${body.version}, and this ug is ${project.version}: use the one of the same release`;
   const findings = [
     ok("reachable", `${url.origin} responds`),
-    isSame
-      ? ok("version", `${body.version}, as this ug`)
-      : warning(
-          "version",
-          `the service is ${body.version}, and this ug is ${project.version}: use the one of the same release`,
-        ),
+    isSame ? ok("version", `${body.version}, as this ug`) : warning("version", other),
     checkClock(page.date, (startedAt + Date.now()) / 2),
   ];
   return { findings, isUp: true };
 }
+
+const down = (check: string, message: string) => ({ findings: [failed(check, message)], isUp: false });
 
 const Health = z.object({
   success: z.number(),
@@ -207,8 +191,7 @@ async function checkCredential(url: URL, options: Options): Promise<Finding[]> {
   let caller: Record<string, unknown>;
   try {
     caller = await callerOf(url, credential);
-  } catch (error) {
-    const failure = explainedError(error, url, credential);
+  } catch (failure) {
     if (!(failure instanceof CommandError)) throw failure;
     const isSchema = failure.code === "service_not_configured";
     const sentence = isSchema

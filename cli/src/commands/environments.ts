@@ -2,13 +2,15 @@
 
 import type { Command } from "commander";
 import type { OperatorClient } from "../../../client/src/index.ts";
+import { tagWord } from "../../../common/environment.ts";
 import { LIST_ITEMS_MAX } from "../../../common/limits.ts";
-import { commandGroup, operatorAction, serviceCommand, tagOf } from "../command.ts";
+import { operatorAction, serviceCommand } from "../command.ts";
+import { commandGroup } from "../help.ts";
 import { tableOfItems } from "../support/table.ts";
 import { toWire } from "../wire.ts";
 
 /** `ug environments` and the command below it. */
-export const environmentsCommand = (): Command =>
+export const command = (): Command =>
   commandGroup(
     "environments",
     {
@@ -32,7 +34,7 @@ const listCommand = () =>
       const environments = await Array.fromAsync(operator.environments({ pageSize: LIST_ITEMS_MAX }));
       const text = tableOfItems(
         ["workspace", "environment", "location", "created_at"],
-        environments.map((environment) => ({ ...toWire(environment), environment: tagOf(environment) })),
+        environments.map((environment) => ({ ...toWire(environment), environment: tagWord(environment.environment) })),
       );
       return { body: { success: 1, environments: environments.map(toWire), next_cursor: null }, text };
     }),

@@ -2,43 +2,30 @@
 import type { Command } from "commander";
 import type { OperatorClient } from "../../../client/src/index.ts";
 import { CommandError } from "../../../common/command-error.ts";
-import {
-  announce,
-  type EnvironmentOptions,
-  environmentName,
-  environmentOf,
-  operatorAction,
-  type ReasonOptions,
-  type ServiceOptions,
-  serviceCommand,
-  withEnvironment,
-  withReason,
-} from "../command.ts";
+import { announce, operatorAction, serviceCommand } from "../command.ts";
 import { describedTarget } from "../contexts/context-store.ts";
-
-type Options = ServiceOptions & EnvironmentOptions & ReasonOptions & { confirm?: string };
+import { environmentName, environmentOf } from "../environment-options.ts";
+import type { ServiceOptions } from "../service-access.ts";
 
 /** `ug erase`. */
-export const eraseCommand = (): Command =>
-  withReason(
-    withEnvironment(
-      serviceCommand("erase", {
-        summary: "permanently delete all groups, keys and events of an environment",
-        examples: [
-          ["ug erase --workspace acme --environment Testing", "says what it would delete, and changes nothing"],
-          ["ug erase --workspace acme --environment Testing --confirm acme/Testing", "erases it; this has no undo"],
-        ],
-        notes:
-          "This command takes the key of an admin, in OPERATOR_KEY. docs/operators/erasing.md says where copies are left, and until when.",
-      }),
-    ),
-  )
+export const command = (): Command =>
+  serviceCommand("erase", {
+    summary: "permanently delete all groups, keys and events of an environment",
+    examples: [
+      ["ug erase --workspace acme --environment Testing", "says what it would delete, and changes nothing"],
+      ["ug erase --workspace acme --environment Testing --confirm acme/Testing", "erases it; this has no undo"],
+    ],
+    notes:
+      "This command takes the key of an admin, in OPERATOR_KEY. docs/operators/erasing.md says where copies are left, and until when.",
+    inEnvironment: true,
+    takesReason: true,
+  })
     .option(
       "--confirm <workspace/environment>",
       "confirm with the name of the environment; without it, nothing is deleted",
     )
     .action(
-      operatorAction(async (operator: OperatorClient, options: Options) => {
+      operatorAction(async (operator: OperatorClient, options: ServiceOptions & { confirm?: string }) => {
         const environment = environmentOf(options);
         const name = environmentName(environment);
         if (options.confirm !== name)

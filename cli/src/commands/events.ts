@@ -4,62 +4,53 @@ import type { Command } from "commander";
 import type { ChangeEvent, EventPage, EventsInput, FeedReader, HistoryPage } from "../../../client/src/index.ts";
 import { CommandError, UsageError } from "../../../common/command-error.ts";
 import { EVENTS_MAX } from "../../../common/limits.ts";
-import {
-  connectionOf,
-  type EnvironmentOptions,
-  environmentName,
-  readId,
-  type ServiceOptions,
-  serviceCommand,
-  withEnvironment,
-} from "../command.ts";
-import { AllFeeds, eventsBefore, type FeedPage } from "../events/all-feeds.ts";
+import { action, readId, serviceCommand } from "../command.ts";
+import { environmentName } from "../environment-options.ts";
+import { AllFeeds, eventsBefore } from "../events/all-feeds.ts";
 import { onStopSignal } from "../groups/stop-signals.ts";
-import { accessToDeployment, accessToEnvironment, type ServiceAccess } from "../service-access.ts";
+import { accessToDeployment, accessToEnvironment, type ServiceAccess, type ServiceOptions } from "../service-access.ts";
 import { given } from "../support/given.ts";
 import { print } from "../support/output.ts";
 import { escapeInvisible, jsonLineOf, quoted } from "../support/printable.ts";
 import { toWire } from "../wire.ts";
 
-type Options = ServiceOptions &
-  EnvironmentOptions & {
-    deployment?: boolean;
-    all?: boolean;
-    follow?: boolean;
-    type?: string;
-    userGroupId?: string;
-    actor?: string;
-    since?: Date;
-    until?: Date;
-    cursor?: string;
-    teamId?: number;
-    newestFirst?: boolean;
-  };
+type Options = ServiceOptions & {
+  deployment?: boolean;
+  all?: boolean;
+  follow?: boolean;
+  type?: string;
+  userGroupId?: string;
+  actor?: string;
+  since?: Date;
+  until?: Date;
+  cursor?: string;
+  teamId?: number;
+  newestFirst?: boolean;
+};
 
 const POLL_MS = 2_000;
 const LATEST = "latest";
 
-export const eventsCommand = (): Command =>
-  withEnvironment(
-    serviceCommand("events", {
-      summary: "print the changes of an environment, oldest first, and wait for more with --follow",
-      examples: [
-        ["ug events --follow", "the environment of API_KEY, until Ctrl-C"],
-        ["ug events --workspace acme --environment Customer", "as an operator"],
-        ["ug events --deployment", "operators and environments, as an operator"],
-        ["ug events --all --actor operator:3", "what one operator has changed anywhere"],
-        ["ug events --all --follow --cursor latest", "all new changes in the deployment"],
-        ["ug events --since 2026-01-31T00:00:00Z --until 2026-02-01T00:00:00Z", "what happened on one day"],
-        ["ug events --type user_group.deleted --json", "one line of JSON for each event"],
-        ["ug events --actor api_key:3 --since 2026-01-31T09:00:00Z", "what one key has changed since then"],
-        ["ug events --cursor latest --follow", "only new changes"],
-        ["ug events --team-id 7 --newest-first", "the history of group 7, even if it was deleted"],
-      ],
-      notes:
-        "A line has a change's time, its type, its group or key, and who made it. At the end the command prints to standard error the\n" +
-        "cursor from which to continue. With --json, each event is as GET /api/events shows it.",
-    }),
-  )
+export const command = (): Command =>
+  serviceCommand("events", {
+    summary: "print the changes of an environment, oldest first, and wait for more with --follow",
+    examples: [
+      ["ug events --follow", "the environment of API_KEY, until Ctrl-C"],
+      ["ug events --workspace acme --environment Customer", "as an operator"],
+      ["ug events --deployment", "operators and environments, as an operator"],
+      ["ug events --all --actor operator:3", "what one operator has changed anywhere"],
+      ["ug events --all --follow --cursor latest", "all new changes in the deployment"],
+      ["ug events --since 2026-01-31T00:00:00Z --until 2026-02-01T00:00:00Z", "what happened on one day"],
+      ["ug events --type user_group.deleted --json", "one line of JSON for each event"],
+      ["ug events --actor api_key:3 --since 2026-01-31T09:00:00Z", "what one key has changed since then"],
+      ["ug events --cursor latest --follow", "only new changes"],
+      ["ug events --team-id 7 --newest-first", "the history of group 7, even if it was deleted"],
+    ],
+    notes:
+      "A line has a change's time, its type, its group or key, and who made it. At the end the command prints to standard error the\n" +
+      "cursor from which to continue. With --json, each event is as GET /api/events shows it.",
+    inEnvironment: true,
+  })
     .option("--deployment", "print the changes of operators and environments instead")
     .option("--all", "print the changes of the deployment and of every environment")
     .option("--follow", "wait for more changes, and continue after a restart of the service")
@@ -71,24 +62,24 @@ export const eventsCommand = (): Command =>
     .option("--since <time>", "begin at this time, such as 2026-01-31T09:00:00Z", timeReader("since"))
     .option("--until <time>", "end before this time", timeReader("until"))
     .option("--cursor <cursor>", "start after this cursor; latest starts after the newest event")
-    .action(async function (this: Command) {
-      const options = this.opts<Options>();
-      if (options.teamId !== undefined || options.newestFirst) return printHistory(this, options);
-      if (options.follow && options.until) throw new UsageError("Give --follow or --until, not both.");
-      if (options.cursor !== undefined && options.since !== undefined)
-        throw new UsageError("Give --cursor or --since, not both.");
-      await (options.all ? printAllFeeds(this, options) : printEvents(options, feedOf(this)));
-    });
+    .action(action(printChosen));
 
-/** The feed that the options name, read with the credential that it takes. */
-function feedOf(command: Command): ServiceAccess<FeedReader> {
-  const connection = connectionOf(command);
-  if (!command.opts<Options>().deployment) return accessToEnvironment(connection);
-  if (connection.isNamed) throw new UsageError("Give --deployment, or --workspace and --environment, not both.");
-  return accessToDeployment(connection);
+async function printChosen(options: Options): Promise<undefined> {
+  const { all, follow, cursor, since, until, teamId, newestFirst } = options;
+  if (teamId !== undefined || newestFirst) return printHistory(options);
+  if (follow && until) throw new UsageError("Give --follow or --until, not both.");
+  if (cursor !== undefined && since !== undefined) throw new UsageError("Give --cursor or --since, not both.");
+  return all ? printAllFeeds(options) : printEvents(options, feedOf(options));
 }
 
-async function printEvents(options: Options, { client, explained }: ServiceAccess<FeedReader>): Promise<void> {
+/** The feed that the options name, read with the credential that it takes. */
+function feedOf(options: Options): ServiceAccess<FeedReader> {
+  if (!options.deployment) return accessToEnvironment(options);
+  if (options.isNamed) throw new UsageError("Give --deployment, or --workspace and --environment, not both.");
+  return accessToDeployment(options);
+}
+
+async function printEvents(options: Options, { client, explained }: ServiceAccess<FeedReader>): Promise<undefined> {
   const { cursor, type, userGroupId, actor, since, until } = options;
   const controller = options.follow ? new AbortController() : undefined;
   if (controller) onStopSignal(() => controller.abort());
@@ -98,7 +89,7 @@ async function printEvents(options: Options, { client, explained }: ServiceAcces
   try {
     for await (const page of pagesOf(client, query, stop)) {
       const { events, isEnd } = eventsBefore(until, page.events);
-      if (events.length > 0) await print(events.map((event) => lineOf(event, options.json)).join("\n"));
+      await printLines(events, options);
       next = isEnd ? `--since ${until?.toISOString()}` : `--cursor ${escapeInvisible(page.nextCursor)}`;
       if (isEnd) break;
     }
@@ -113,13 +104,12 @@ async function printEvents(options: Options, { client, explained }: ServiceAcces
  * Prints the feed of the deployment, and that of each environment. Each line begins with the name of its feed.
  * @throws CommandError at the end, with the environments that are being restored and thus have no feed yet.
  */
-async function printAllFeeds(command: Command, options: Options): Promise<void> {
-  const { type, userGroupId, actor, since, deployment, follow, cursor, until } = options;
-  if (connectionOf(command).isNamed || deployment)
-    throw new UsageError("Give --all without --workspace, --environment and --deployment.");
+async function printAllFeeds(options: Options): Promise<undefined> {
+  const { type, userGroupId, actor, since, deployment, follow, cursor, until, isNamed } = options;
+  if (isNamed || deployment) throw new UsageError("Give --all without --workspace, --environment and --deployment.");
   if (cursor !== undefined && !(follow && cursor === LATEST))
     throw new UsageError("A cursor belongs to one feed. With --all, give --since, or --follow --cursor latest.");
-  const { client, explained } = accessToDeployment(connectionOf(command));
+  const { client, explained } = accessToDeployment(options);
   const query = { ...given({ type, userGroupId, actor, since, cursor }), pageSize: EVENTS_MAX };
   const feeds = new AllFeeds(client, query, until);
   const stopping = new AbortController();
@@ -127,7 +117,7 @@ async function printAllFeeds(command: Command, options: Options): Promise<void> 
   const note = (message: string) => console.error(`Waiting for the service: ${message}`);
   try {
     for await (const page of follow ? feeds.follow(stopping.signal, note) : feeds.pages())
-      await printFeedPage(page, options);
+      await printLines(page.events, options, page.feed);
   } catch (error) {
     if (!stopping.signal.aborted) throw explained(error);
   }
@@ -138,25 +128,29 @@ async function printAllFeeds(command: Command, options: Options): Promise<void> 
     );
 }
 
-async function printFeedPage({ feed, events }: FeedPage, { json }: Options): Promise<void> {
-  if (events.length > 0) await print(events.map((event) => lineInFeed(feed, event, json)).join("\n"));
+/** Prints a line for each event. Among several feeds, it begins with the name of its feed. */
+async function printLines(events: readonly ChangeEvent[], { json }: Options, feed?: string): Promise<void> {
+  const prefix = feed === undefined ? "" : `${escapeInvisible(feed).padEnd(FEED_WIDTH)}  `;
+  const lines = events.map((event) =>
+    json ? jsonLineOf({ ...given({ feed }), ...toWireEvent(event) }) : prefix + textLineOf(event),
+  );
+  if (lines.length > 0) await print(lines.join("\n"));
 }
 
 /** Prints the events of one group, newest first, and how far back the service has them. */
-async function printHistory(command: Command, options: Options): Promise<void> {
-  const { teamId, newestFirst, deployment, all, follow, type, userGroupId, actor, since, until, cursor, json } =
-    options;
+async function printHistory(options: Options): Promise<undefined> {
+  const { teamId, newestFirst, deployment, all, follow, type, userGroupId, actor, since, until, cursor } = options;
   if (teamId === undefined || !newestFirst) throw new UsageError("Give --team-id and --newest-first together.");
   if ([deployment, all, follow, type, userGroupId, actor, since, until].some((option) => option !== undefined))
     throw new UsageError("Give --team-id and --newest-first alone, or with --cursor and the environment.");
-  const { client, explained } = accessToEnvironment(connectionOf(command));
+  const { client, explained } = accessToEnvironment(options);
   let page: HistoryPage = { events: [], nextCursor: cursor ?? null, searchedBackTo: null };
   let searchedBackTo: string | null = null;
   try {
     do {
       const start = page.nextCursor === null ? {} : { cursor: page.nextCursor };
       page = await client.historyPage({ teamId, ...start, pageSize: EVENTS_MAX });
-      if (page.events.length > 0) await print(page.events.map((event) => lineOf(event, json)).join("\n"));
+      await printLines(page.events, options);
       searchedBackTo = page.searchedBackTo ?? searchedBackTo;
     } while (page.nextCursor !== null);
   } catch (error) {
@@ -197,16 +191,6 @@ const timeReader =
 /** The longest type of event that there is. */
 const TYPE_WIDTH = "user_group.token_rotated".length;
 const FEED_WIDTH = "deployment".length;
-
-/** The line of an event of one feed. */
-const lineOf = (event: ChangeEvent, json: boolean | undefined): string =>
-  json ? jsonLineOf(toWireEvent(event)) : textLineOf(event);
-
-/** The line of an event among those of several feeds: it begins with the name of its feed. */
-const lineInFeed = (feed: string, event: ChangeEvent, json: boolean | undefined): string =>
-  json
-    ? jsonLineOf({ feed, ...toWireEvent(event) })
-    : `${escapeInvisible(feed).padEnd(FEED_WIDTH)}  ${textLineOf(event)}`;
 
 /** An event with the names of the wire. */
 const toWireEvent = ({ group, previousUserGroupId, ...event }: ChangeEvent) => ({

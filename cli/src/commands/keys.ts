@@ -3,37 +3,23 @@
 import { type Command, Option } from "commander";
 import type { ApiKey, Environment, IssuedKey, LocationHint, OperatorClient, Scope } from "../../../client/src/index.ts";
 import { CommandError, UsageError } from "../../../common/command-error.ts";
+import { tagWord } from "../../../common/environment.ts";
 import { LIST_ITEMS_MAX } from "../../../common/limits.ts";
-import {
-  announce,
-  commandGroup,
-  connectionOf,
-  type EnvironmentOptions,
-  endOf,
-  environmentName,
-  environmentOf,
-  type Output,
-  operatorAction,
-  type ReasonOptions,
-  readId,
-  requireYes,
-  type ServiceOptions,
-  serviceCommand,
-  tagOf,
-  withEnvironment,
-  withReason,
-} from "../command.ts";
+import { announce, type Output, operatorAction, readId, requireYes, serviceCommand, YES } from "../command.ts";
+import { environmentName, environmentOf } from "../environment-options.ts";
+import { commandGroup } from "../help.ts";
 import { readSeconds } from "../option-values.ts";
-import { hasCode, reworded } from "../service-access.ts";
+import { hasCode, reworded, type ServiceOptions } from "../service-access.ts";
 import { given } from "../support/given.ts";
 import { escapeInvisible, quoted } from "../support/printable.ts";
 import { tableOfItems } from "../support/table.ts";
 import { toWire } from "../wire.ts";
+import { endOf, GRACE, issuedOutput, type RollOptions } from "./issued-key.ts";
 
 const IN_ACME = "--workspace acme --environment Testing";
 
 /** `ug keys` and the commands below it. */
-export const keysCommand = (): Command =>
+export const command = (): Command =>
   commandGroup(
     "keys",
     {
@@ -48,31 +34,28 @@ export const keysCommand = (): Command =>
     [issueCommand(), listCommand(), rollCommand(), revokeCommand()],
   );
 
-type IssueOptions = EnvironmentOptions &
-  ReasonOptions & {
-    name: string;
-    access?: "read" | "write";
-    scopes?: string;
-    expiresIn?: number;
-    location?: string;
-    create?: boolean;
-  };
+type IssueOptions = ServiceOptions & {
+  name: string;
+  access?: "read" | "write";
+  scopes?: string;
+  expiresIn?: number;
+  location?: string;
+  create?: boolean;
+};
 
 const issueCommand = () =>
-  withReason(
-    withEnvironment(
-      serviceCommand("issue", {
-        summary: "issue an API key, and print it once",
-        examples: [
-          [`ug keys issue ${IN_ACME} --name backend`, "all scopes, no end"],
-          [`ug keys issue ${IN_ACME} --name report --access read --expires-in 90d`, "reads, for 90 days"],
-          [`ug keys issue ${IN_ACME} --name pages --scopes sessions:create`, "mints viewer sessions alone"],
-          ["ug keys issue --workspace globex --environment Customer --name backend --create", "a new environment"],
-        ],
-        notes: "A time is a number and s, m, h or d.",
-      }),
-    ),
-  )
+  serviceCommand("issue", {
+    summary: "issue an API key, and print it once",
+    examples: [
+      [`ug keys issue ${IN_ACME} --name backend`, "all scopes, no end"],
+      [`ug keys issue ${IN_ACME} --name report --access read --expires-in 90d`, "reads, for 90 days"],
+      [`ug keys issue ${IN_ACME} --name pages --scopes sessions:create`, "mints viewer sessions alone"],
+      ["ug keys issue --workspace globex --environment Customer --name backend --create", "a new environment"],
+    ],
+    notes: "A time is a number and s, m, h or d.",
+    inEnvironment: true,
+    takesReason: true,
+  })
     .requiredOption("--name <name>", "the name of the key in lists and events")
     .addOption(
       new Option("--access <access>", "the rights of the key; by default write, which has all scopes").choices([
@@ -88,7 +71,7 @@ const issueCommand = () =>
       operatorAction(async (operator: OperatorClient, options: IssueOptions) => {
         const environment = environmentOf(options);
         if (!options.create) await requireEnvironment(operator, environment);
-        return issuedOutput(
+        return issuedKey(
           await operator.issueKey({
             ...environment,
             name: options.name,
@@ -114,32 +97,26 @@ async function requireEnvironment(operator: OperatorClient, environment: Environ
 }
 
 const listCommand = () =>
-  withEnvironment(
-    serviceCommand("list", {
-      summary: "list the keys, revoked and expired ones included, without their text",
-      examples: [
-        [`ug keys list ${IN_ACME}`, "a table"],
-        ["ug keys list --all --unused-for 90d", "keys of all environments that nobody has used for 90 days"],
-        ["ug keys list --all --ending-within 14d", "keys to replace soon"],
-      ],
-      notes:
-        "With --unused-for or --ending-within, only valid keys are listed; with both, those of which both is true.",
-    }),
-  )
+  serviceCommand("list", {
+    summary: "list the keys, revoked and expired ones included, without their text",
+    examples: [
+      [`ug keys list ${IN_ACME}`, "a table"],
+      ["ug keys list --all --unused-for 90d", "keys of all environments that nobody has used for 90 days"],
+      ["ug keys list --all --ending-within 14d", "keys to replace soon"],
+    ],
+    notes: "With --unused-for or --ending-within, only valid keys are listed; with both, those of which both is true.",
+    inEnvironment: true,
+  })
     .option("--all", "the keys of every environment")
     .option("--unused-for <time>", "only valid keys that nobody has used for this time, such as 90d", readSeconds)
     .option("--ending-within <time>", "only valid keys that end within this time, such as 14d", readSeconds)
-    .action(async function (this: Command) {
-      const { isNamed } = connectionOf(this);
-      await operatorAction((operator: OperatorClient, options: ListOptions) =>
-        listKeys(operator, options, isNamed),
-      ).call(this);
-    });
+    .action(operatorAction(listKeys));
 
-type ListOptions = EnvironmentOptions & KeyFilter & { all?: boolean };
-
-async function listKeys(operator: OperatorClient, options: ListOptions, isNamed: boolean): Promise<Output> {
-  if (options.all && isNamed) throw new UsageError("Give --all, or --workspace and --environment, not both.");
+async function listKeys(
+  operator: OperatorClient,
+  options: ServiceOptions & KeyFilter & { all?: boolean },
+): Promise<Output> {
+  if (options.all && options.isNamed) throw new UsageError("Give --all, or --workspace and --environment, not both.");
   const isListed = keyFilter(options, Date.now());
   if (!options.all) {
     const keys = (await keysOf(operator, environmentOf(options))).filter(isListed);
@@ -176,82 +153,66 @@ const keysOf = (operator: OperatorClient, environment: Environment): Promise<Api
   Array.fromAsync(operator.listKeys({ ...environment, pageSize: LIST_ITEMS_MAX }));
 
 const rollCommand = () =>
-  withReason(
-    withEnvironment(
-      serviceCommand("roll", {
-        summary: "issue a key in place of another, which stays valid for the grace",
-        examples: [
-          [`ug keys roll 3 ${IN_ACME} --grace 1h`, "the old key works for one more hour"],
-          [`ug keys roll 3 ${IN_ACME}`, "the old key ends at once"],
-        ],
-      }),
-    ),
-  )
+  serviceCommand("roll", {
+    summary: "issue a key in place of another, which stays valid for the grace",
+    examples: [
+      [`ug keys roll 3 ${IN_ACME} --grace 1h`, "the old key works for one more hour"],
+      [`ug keys roll 3 ${IN_ACME}`, "the old key ends at once"],
+    ],
+    inEnvironment: true,
+    takesReason: true,
+  })
     .argument("<id>", "the number of the key", readId)
-    .option("--grace <time>", "how long the old key stays valid; by default not at all", readSeconds)
+    .option(...GRACE)
     .action(
-      operatorAction(
-        async (
-          operator: OperatorClient,
-          options: ServiceOptions & EnvironmentOptions & ReasonOptions & { grace?: number },
-          id: number,
-        ) => {
-          const { grace: graceSeconds, reason } = options;
-          const environment = environmentOf(options);
-          announce(options, `replace key ${id} of ${environmentName(environment)}, ${endOf(graceSeconds)}`);
-          return issuedOutput(await operator.rollKey({ ...environment, id, graceSeconds, reason }));
-        },
-      ),
+      operatorAction(async (operator: OperatorClient, options: RollOptions, id: number) => {
+        const { grace: graceSeconds, reason } = options;
+        const environment = environmentOf(options);
+        announce(options, `replace key ${id} of ${environmentName(environment)}, ${endOf(graceSeconds)}`);
+        return issuedKey(await operator.rollKey({ ...environment, id, graceSeconds, reason }));
+      }),
     );
 
 const revokeCommand = () =>
-  withReason(
-    withEnvironment(
-      serviceCommand("revoke", {
-        summary: "revoke a key at once, and the viewer sessions that it has minted",
-        examples: [
-          [`ug keys revoke 3 ${IN_ACME}`, "shows which key it is, and changes nothing"],
-          [`ug keys revoke 3 ${IN_ACME} --yes`, "revokes it; this has no undo"],
-        ],
-      }),
-    ),
-  )
+  serviceCommand("revoke", {
+    summary: "revoke a key at once, and the viewer sessions that it has minted",
+    examples: [
+      [`ug keys revoke 3 ${IN_ACME}`, "shows which key it is, and changes nothing"],
+      [`ug keys revoke 3 ${IN_ACME} --yes`, "revokes it; this has no undo"],
+    ],
+    inEnvironment: true,
+    takesReason: true,
+  })
     .argument("<id>", "the number of the key", readId)
-    .option("--yes", "confirm; without it, nothing is changed")
+    .option(...YES)
     .action(
-      operatorAction(
-        async (
-          operator: OperatorClient,
-          options: ServiceOptions & EnvironmentOptions & ReasonOptions & { yes?: boolean },
-          id: number,
-        ) => {
-          const environment = environmentOf(options);
-          const key = (await keysOf(operator, environment)).find((each) => each.id === id);
-          const place = environmentName(environment);
-          if (!key)
-            throw new CommandError("This environment has no such API key. ug keys list shows its keys.", {
-              code: "api_key_not_found",
-            });
-          const what = `key ${id} ${quoted(key.name)} of ${place}`;
-          requireYes(options, `revoke ${what}`);
-          await operator.revokeKey({ ...environment, id, reason: options.reason });
-          return { body: { success: 1, api_key: toWire(key) }, text: `Revoked ${what}.` };
-        },
-      ),
+      operatorAction(async (operator: OperatorClient, options: ServiceOptions, id: number) => {
+        const environment = environmentOf(options);
+        const key = (await keysOf(operator, environment)).find((each) => each.id === id);
+        if (!key)
+          throw new CommandError("This environment has no such API key. ug keys list shows its keys.", {
+            code: "api_key_not_found",
+          });
+        const what = `key ${id} ${quoted(key.name)} of ${environmentName(environment)}`;
+        requireYes(options, `revoke ${what}`);
+        await operator.revokeKey({ ...environment, id, reason: options.reason });
+        return { body: { success: 1, api_key: toWire(key) }, text: `Revoked ${what}.` };
+      }),
     );
 
 /** The column `access` has the scopes of a key that was issued with scopes. */
 const tableOfKeys = (keys: readonly ApiKey[], before: readonly string[] = []): string =>
   tableOfItems(
     [...before, "id", "name", "access", "created_at", "expires_at", "last_used_at", "revoked_at"],
-    keys.map((key) => ({ ...toWire(key), environment: tagOf(key), access: key.access ?? key.scopes.join(",") })),
+    keys.map((key) => ({
+      ...toWire(key),
+      environment: tagWord(key.environment),
+      access: key.access ?? key.scopes.join(","),
+    })),
   );
 
-const issuedOutput = ({ apiKey, key }: IssuedKey): Output => ({
-  body: { success: 1, api_key: toWire(apiKey), key },
-  text: `${tableOfKeys([apiKey])}\n\nThe key, shown this once:\n\n${key}`,
-  issued: `key ${apiKey.id}`,
-});
+const issuedKey = ({ apiKey, key }: IssuedKey): Output =>
+  issuedOutput(key, { api_key: toWire(apiKey) }, tableOfKeys([apiKey]), `key ${apiKey.id}`);
 
 /** Which valid keys to list: those that nobody has used for this time, and those that end within it; in seconds. */
 type KeyFilter = { unusedFor?: number; endingWithin?: number };

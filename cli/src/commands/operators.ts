@@ -4,29 +4,20 @@ import { type Command, Option } from "commander";
 import type { IssuedOperator, Operator, OperatorClient, Role } from "../../../client/src/index.ts";
 import { CommandError, UsageError } from "../../../common/command-error.ts";
 import { LIST_ITEMS_MAX } from "../../../common/limits.ts";
-import {
-  announce,
-  commandGroup,
-  endOf,
-  type Output,
-  operatorAction,
-  type ReasonOptions,
-  readId,
-  requireYes,
-  type ServiceOptions,
-  serviceCommand,
-  withReason,
-} from "../command.ts";
+import { announce, type Output, operatorAction, readId, requireYes, serviceCommand, YES } from "../command.ts";
+import { commandGroup } from "../help.ts";
 import { readSeconds } from "../option-values.ts";
+import type { ServiceOptions } from "../service-access.ts";
 import { given } from "../support/given.ts";
 import { quoted } from "../support/printable.ts";
 import { tableOfItems } from "../support/table.ts";
 import { toWire } from "../wire.ts";
+import { endOf, GRACE, issuedOutput, type RollOptions } from "./issued-key.ts";
 
 const ROLES = Object.keys({ viewer: 1, support: 1, admin: 1, backup: 1 } satisfies Record<Role, 1>);
 
 /** `ug operators` and the commands below it. */
-export const operatorsCommand = (): Command =>
+export const command = (): Command =>
   commandGroup(
     "operators",
     {
@@ -42,24 +33,23 @@ export const operatorsCommand = (): Command =>
     [issueCommand(), listCommand(), rollCommand(), revokeCommand()],
   );
 
-type IssueOptions = ReasonOptions & { name?: string; role: Role; email?: string; key: boolean; expiresIn?: number };
+type IssueOptions = ServiceOptions & { name?: string; role: Role; email?: string; key: boolean; expiresIn?: number };
 
 const issueCommand = () =>
-  withReason(
-    serviceCommand("issue", {
-      summary: "issue the key of a new operator, and show it this once",
-      examples: [
-        ["ug operators issue anna --role admin", "may do everything"],
-        ["ug operators issue ada --email ada@example.com --no-key", "may read, and signs in with her company alone"],
-        ["ug operators issue nightly --role backup", "may list environments and take backups, and nothing else"],
-        [
-          "ug operators issue night-shift --role support --expires-in 90d",
-          "may change, suspend, rotate and restore groups, for 90 days",
-        ],
+  serviceCommand("issue", {
+    summary: "issue the key of a new operator, and show it this once",
+    examples: [
+      ["ug operators issue anna --role admin", "may do everything"],
+      ["ug operators issue ada --email ada@example.com --no-key", "may read, and signs in with her company alone"],
+      ["ug operators issue nightly --role backup", "may list environments and take backups, and nothing else"],
+      [
+        "ug operators issue night-shift --role support --expires-in 90d",
+        "may change, suspend, rotate and restore groups, for 90 days",
       ],
-      notes: "A time is a number and s, m, h or d.",
-    }),
-  )
+    ],
+    notes: "A time is a number and s, m, h or d.",
+    takesReason: true,
+  })
     .argument("[name]", "the name by which events show what the operator does")
     .option("--name <name>", "the same, as in release 1.0")
     .addOption(new Option("--role <role>", "what the operator may do").choices(ROLES).default("viewer"))
@@ -70,7 +60,7 @@ const issueCommand = () =>
       operatorAction(async (client: OperatorClient, options: IssueOptions, argument: string | undefined) => {
         const { role, email, key: hasKey, expiresIn: expiresInSeconds, reason } = options;
         const draft = { name: nameIn(options, argument), role, ...given({ email, expiresInSeconds }), reason };
-        if (hasKey) return issuedOutput(await client.issueOperator(draft));
+        if (hasKey) return issuedKey(await client.issueOperator(draft));
         if (email === undefined) throw new UsageError("Give --email with --no-key: otherwise nobody could sign in.");
         return withoutKeyOutput(await client.issueOperatorWithoutKey({ ...draft, email }));
       }),
@@ -101,62 +91,52 @@ const operatorsOf = (client: OperatorClient): Promise<Operator[]> =>
   Array.fromAsync(client.listOperators({ pageSize: LIST_ITEMS_MAX }));
 
 const rollCommand = () =>
-  withReason(
-    serviceCommand("roll", {
-      summary: "issue a key in place of an operator's, which stays valid for the grace",
-      examples: [["ug operators roll 3 --grace 1h", "the old key works for one more hour"]],
-    }),
-  )
+  serviceCommand("roll", {
+    summary: "issue a key in place of an operator's, which stays valid for the grace",
+    examples: [["ug operators roll 3 --grace 1h", "the old key works for one more hour"]],
+    takesReason: true,
+  })
     .argument("<id>", "the number of the operator", readId)
-    .option("--grace <time>", "how long the old key stays valid; by default not at all", readSeconds)
+    .option(...GRACE)
     .action(
-      operatorAction(
-        async (client: OperatorClient, options: ServiceOptions & ReasonOptions & { grace?: number }, id: number) => {
-          const { grace: graceSeconds, reason } = options;
-          announce(options, `replace the key of operator ${id}, ${endOf(graceSeconds)}`);
-          return issuedOutput(await client.rollOperator({ id, graceSeconds, reason }));
-        },
-      ),
+      operatorAction(async (client: OperatorClient, options: RollOptions, id: number) => {
+        const { grace: graceSeconds, reason } = options;
+        announce(options, `replace the key of operator ${id}, ${endOf(graceSeconds)}`);
+        return issuedKey(await client.rollOperator({ id, graceSeconds, reason }));
+      }),
     );
 
 const revokeCommand = () =>
-  withReason(
-    serviceCommand("revoke", {
-      summary: "revoke an operator's key at once",
-      examples: [
-        ["ug operators revoke 3", "shows who it is, and changes nothing"],
-        ["ug operators revoke 3 --yes", "revokes the key; this has no undo"],
-        ["ug operators revoke 1 --yes --force", "even that of the last admin"],
-      ],
-    }),
-  )
+  serviceCommand("revoke", {
+    summary: "revoke an operator's key at once",
+    examples: [
+      ["ug operators revoke 3", "shows who it is, and changes nothing"],
+      ["ug operators revoke 3 --yes", "revokes the key; this has no undo"],
+      ["ug operators revoke 1 --yes --force", "even that of the last admin"],
+    ],
+    takesReason: true,
+  })
     .argument("<id>", "the number of the operator", readId)
-    .option("--yes", "confirm; without it, nothing is changed")
+    .option(...YES)
     .option("--force", "revoke the last admin too: after that, only the bootstrap token can issue operators")
     .action(
-      operatorAction(
-        async (
-          client: OperatorClient,
-          options: ServiceOptions & ReasonOptions & { yes?: boolean; force?: boolean },
-          id: number,
-        ) => {
-          const operators = await operatorsOf(client);
-          const operator = operators.find((each) => each.id === id);
-          if (!operator)
-            throw new CommandError("There is no such operator. ug operators list shows them all.", {
-              code: "operator_not_found",
-            });
-          const what = `operator ${id} ${quoted(operator.name)}, ${operator.role}`;
-          if (isLastAdmin(operator, operators) && !options.force)
-            throw new CommandError(
-              `${quoted(operator.name)} is the last admin. After that, only the bootstrap token could issue operators. Issue another admin first, or add --force.`,
-              { code: "last_admin" },
-            );
-          requireYes(options, `revoke ${what}`);
-          await client.revokeOperator({ id, reason: options.reason });
-          return { body: { success: 1, operator: toWire(operator) }, text: `Revoked ${what}.` };
-        },
-      ),
+      operatorAction(async (client: OperatorClient, options: ServiceOptions & { force?: boolean }, id: number) => {
+        const operators = await operatorsOf(client);
+        const operator = operators.find((each) => each.id === id);
+        if (!operator)
+          throw new CommandError("There is no such operator. ug operators list shows them all.", {
+            code: "operator_not_found",
+          });
+        const what = `operator ${id} ${quoted(operator.name)}, ${operator.role}`;
+        if (isLastAdmin(operator, operators) && !options.force)
+          throw new CommandError(
+            `${quoted(operator.name)} is the last admin. After that, only the bootstrap token could issue operators. Issue another admin first, or add --force.`,
+            { code: "last_admin" },
+          );
+        requireYes(options, `revoke ${what}`);
+        await client.revokeOperator({ id, reason: options.reason });
+        return { body: { success: 1, operator: toWire(operator) }, text: `Revoked ${what}.` };
+      }),
     );
 
 function isLastAdmin(operator: Operator, operators: readonly Operator[]): boolean {
@@ -177,8 +157,5 @@ const withoutKeyOutput = (operator: Operator): Output => ({
   text: `${tableOfOperators([operator])}\n\nThis operator has no key, and signs in to the console with its company.`,
 });
 
-const issuedOutput = ({ operator, key }: IssuedOperator): Output => ({
-  body: { success: 1, operator: toWire(operator), key },
-  text: `${tableOfOperators([operator])}\n\nThe key, shown this once:\n\n${key}`,
-  issued: `the key of operator ${operator.id}`,
-});
+const issuedKey = ({ operator, key }: IssuedOperator): Output =>
+  issuedOutput(key, { operator: toWire(operator) }, tableOfOperators([operator]), `the key of operator ${operator.id}`);

@@ -1,13 +1,13 @@
 /** `ug prove`: whether two customers see each other's rows in an integrator's PostgreSQL. */
 import { readFileSync } from "node:fs";
 import { styleText } from "node:util";
-import { Command } from "commander";
+import type { Command } from "commander";
 import { CommandError, UsageError } from "../../../common/command-error.ts";
 import { withDatabase } from "../../../prove/src/database.ts";
 import { type Proof, prove } from "../../../prove/src/prove.ts";
 import { readSetup, type Setup } from "../../../prove/src/setup.ts";
-import { helpOf } from "../help.ts";
-import { print } from "../support/output.ts";
+import { described } from "../help.ts";
+import { explaining, print } from "../support/output.ts";
 import { escapeInvisible, jsonLineOf } from "../support/printable.ts";
 import { tableOf } from "../support/table.ts";
 
@@ -24,11 +24,24 @@ const EXIT_CODES = { proven: 0, mistakes: 1, not_judged: 4 } as const;
 
 const collected = (value: string, before: string[] = []): string[] => [...before, value];
 
-export const proveCommand = (): Command =>
-  new Command("prove")
-    .description(
-      "Prove that two customers do not see each other's rows in your PostgreSQL, or name the mistakes and their fixes.",
-    )
+export const command = (): Command =>
+  described("prove", {
+    summary:
+      "prove that two customers do not see each other's rows in your PostgreSQL, or name the mistakes and their fixes",
+    examples: [
+      [
+        `ug prove --as "SET LOCAL ROLE dashboard; SET LOCAL app.customer = '1'" --as "SET LOCAL ROLE dashboard; SET LOCAL app.customer = '2'"`,
+        "two customers who have rows, each by the SQL of your backend",
+      ],
+      ["ug prove --as-file one.sql --as-file two.sql --accept public.countries", "a table that all customers share"],
+      ["ug prove --as-file ann.sql --as-file ben.sql", "two people of one customer"],
+    ],
+    notes: `DATABASE_URL has the connection, with the user of your dashboards' backend: postgres://USER@HOST:5432/DATABASE. Set it in the environment; the
+password can also be in PGPASSWORD or ~/.pgpass. sslmode and sslrootcert in it work as in psql. The command changes nothing: its transactions are
+read-only, and it prints no value of a row.
+Exit codes: 0 proven, 1 mistakes found or could not tell, 2 wrong usage, 4 no mistake found, but something is not judged. With --json, outcome
+is proven, mistakes or not_judged, or there is an error with the code could_not_tell.`,
+  })
     .option("--as <sql>", "the SQL with which your backend becomes a customer; give it twice", collected)
     .option("--as-file <file>", "read that SQL from a file; give it twice", collected)
     .option(
@@ -39,27 +52,6 @@ export const proveCommand = (): Command =>
     .option("--allow <name>", "the same as --accept", collected)
     .option("--any-environment", "do not ask for policies that name an environment: the database's numbers are its own")
     .option("--json", "print JSON, for failures too")
-    .addHelpText(
-      "after",
-      helpOf({
-        examples: [
-          [
-            `ug prove --as "SET LOCAL ROLE dashboard; SET LOCAL app.customer = '1'" --as "SET LOCAL ROLE dashboard; SET LOCAL app.customer = '2'"`,
-            "two customers who have rows, each by the SQL of your backend",
-          ],
-          [
-            "ug prove --as-file one.sql --as-file two.sql --accept public.countries",
-            "a table that all customers share",
-          ],
-          ["ug prove --as-file ann.sql --as-file ben.sql", "two people of one customer"],
-        ],
-        notes: `DATABASE_URL has the connection, with the user of your dashboards' backend: postgres://USER@HOST:5432/DATABASE. Set it in the environment; the
-password can also be in PGPASSWORD or ~/.pgpass. sslmode and sslrootcert in it work as in psql. The command changes nothing: its transactions are
-read-only, and it prints no value of a row.
-Exit codes: 0 proven, 1 mistakes found or could not tell, 2 wrong usage, 4 no mistake found, but something is not judged. With --json, outcome
-is proven, mistakes or not_judged, or there is an error with the code could_not_tell.`,
-      }),
-    )
     .action(async (options: Options) => {
       const setups = setupsOf(options);
       const { DATABASE_URL: url = "" } = process.env;
@@ -90,13 +82,11 @@ function setupsOf({ as = [], asFile = [] }: Options): [Setup, Setup] {
   return [readSetup(first.sql, `the first ${first.option}`), readSetup(second.sql, `the second ${second.option}`)];
 }
 
-function contentOf(file: string): string {
-  try {
-    return readFileSync(file, "utf8");
-  } catch {
-    throw new CommandError(`${file} cannot be read.`);
-  }
-}
+const contentOf = (file: string): string =>
+  explaining(
+    () => readFileSync(file, "utf8"),
+    () => new CommandError(`${file} cannot be read.`),
+  );
 
 const bodyOf = ({ outcome, serverVersion, roles, compared, mistakes, notJudged, limits }: Proof) => ({
   success: outcome === "proven" ? 1 : 0,

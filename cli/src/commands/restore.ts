@@ -1,17 +1,17 @@
 /** `ug restore`: restores backups into empty environments. */
 import type { Command } from "commander";
 import { CommandError } from "../../../common/command-error.ts";
-import { placeOf, readFile } from "../backup/files.ts";
+import { readFile } from "../backup/files.ts";
 import { backupAt } from "../backup/folder.ts";
 import { type Admin, adminOf, nameOf, type Place, type RestoreOptions, sendPage } from "../backup/service-pages.ts";
-import { announce, connectionOf, printOutput, type ServiceOptions, serviceCommand } from "../command.ts";
+import { action, announce, serviceCommand } from "../command.ts";
 import { Progress } from "../groups/progress.ts";
-import { accessToDeployment, type Credential } from "../service-access.ts";
+import { accessToDeployment, type Credential, type ServiceOptions } from "../service-access.ts";
 
 type Options = ServiceOptions & RestoreOptions & { identityFile?: string };
 
 /** `ug restore`. */
-export const restoreCommand = (): Command =>
+export const command = (): Command =>
   serviceCommand("restore", {
     summary: "restore a backup into its environment, which must be empty",
     examples: [
@@ -32,28 +32,28 @@ export const restoreCommand = (): Command =>
     .option("--revoke-keys", "revoke all keys of the backup")
     .option("--unsigned", "check no signature; the event of the restore records it")
     .option("--identity-file <file>", "the private key of age, for an encrypted backup")
-    .action(async function (this: Command) {
-      const options = this.opts<Options>();
-      const [path] = this.processedArgs as [string];
-      const { url, credential } = accessToDeployment(connectionOf(this));
-      const admin = adminOf(url, credential.text);
-      announce(options, `restore ${path}`);
-      const restored: string[] = [];
-      const unchanged: string[] = [];
-      for (const file of backupAt(path).files) {
-        const { place, wasThere } = await restoreFile(admin, file, options).catch((error: unknown) => {
-          throw isUnknownOperator(error, credential) ? unknownOperator(url, credential) : error;
-        });
-        (wasThere ? unchanged : restored).push(nameOf(place));
-      }
-      const sentences = [
-        ...(restored.length > 0 ? [`Restored ${restored.join(", ")}.`] : []),
-        ...(unchanged.length > 0
-          ? [`Restored before, and unchanged since: ${unchanged.join(", ")}. It was left as it is.`]
-          : []),
-      ];
-      await printOutput({ body: { success: 1, restored, unchanged }, text: sentences.join("\n") }, options);
-    });
+    .action(
+      action(async (options: Options, path: string) => {
+        const { url, credential } = accessToDeployment(options);
+        const admin = adminOf(url, credential.text);
+        announce(options, `restore ${path}`);
+        const restored: string[] = [];
+        const unchanged: string[] = [];
+        for (const file of backupAt(path).files) {
+          const { place, wasThere } = await restoreFile(admin, file, options).catch((error: unknown) => {
+            throw isUnknownOperator(error, credential) ? unknownOperator(url, credential) : error;
+          });
+          (wasThere ? unchanged : restored).push(nameOf(place));
+        }
+        const sentences = [
+          ...(restored.length > 0 ? [`Restored ${restored.join(", ")}.`] : []),
+          ...(unchanged.length > 0
+            ? [`Restored before, and unchanged since: ${unchanged.join(", ")}. It was left as it is.`]
+            : []),
+        ];
+        return { body: { success: 1, restored, unchanged }, text: sentences.join("\n") };
+      }),
+    );
 
 /** Whether the service does not know the operator's key, for example because a deployment is restored into a new one. */
 const isUnknownOperator = (error: unknown, { text }: Credential): boolean =>
@@ -68,16 +68,14 @@ const unknownOperator = (url: URL, { source }: Credential): CommandError =>
 async function restoreFile(admin: Admin, file: string, options: Options): Promise<{ place: Place; wasThere: boolean }> {
   const progress = new Progress(0);
   let place: Place;
-  let number = 0;
   let isDone = false;
   let isThere = false;
   let last = "";
   try {
-    for await (const page of readFile(file, options.identityFile)) {
-      number += 1;
+    for await (const { page, number, ...rest } of readFile(file, options.identityFile)) {
       last = page;
       if (number === 1) {
-        place = placeOf(page);
+        place = rest.place;
         isThere = await isNotEmpty(async () => {
           isDone = await sendPage(admin, place, page, options);
         });

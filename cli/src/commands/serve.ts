@@ -1,5 +1,5 @@
-import { Command } from "commander";
-import { helpOf } from "../help.ts";
+import type { Command } from "commander";
+import { type About, described } from "../help.ts";
 import { TRY } from "../release.ts";
 import {
   DEFAULT_PORT,
@@ -15,7 +15,8 @@ import {
   type ServeOptions,
 } from "../serve/options.ts";
 
-const HELP = helpOf({
+const ABOUT: About = {
+  summary: "run the service on this machine, on plain workerd with its state on disk",
   examples: [
     [TRY, "try it: fresh secrets, an API key and an operator's key"],
     ["ug serve --persist-to /var/lib/user-groups --env-file /etc/user-groups/env", "run it in production"],
@@ -23,13 +24,12 @@ const HELP = helpOf({
   ],
   notes: `Variables of the Worker come from wrangler.toml, then the environment, then --env-file, then --var. SIGNING_KEYS and
 OPERATOR_TOKEN are secrets: other users can read arguments, so they belong in the file or the environment.`,
-});
+};
 
 /** `ug serve`: runs the service on this machine. @throws UsageError if npm took options of `npm start` for itself. */
-export function serveCommand(): Command {
+export function command(): Command {
   refuseOptionsTakenByNpm(process.env);
-  return new Command("serve")
-    .description("Run the service on this machine, on plain workerd with its state on disk.")
+  return described("serve", ABOUT)
     .option("--port <port>", "the port to listen on; 0 takes any free one", readPort, DEFAULT_PORT)
     .option("--host <address>", "the IP address to listen on", readHost, "127.0.0.1")
     .option("--persist-to <dir>", "the folder that holds the state", DEFAULT_STATE_FOLDER)
@@ -41,7 +41,6 @@ export function serveCommand(): Command {
     .option("--limit <name=calls/seconds>", "set a rate limit; may be repeated", readLimit)
     .option("--socket-fd <fd>", "listen on this open socket, which systemd passes, in place of a port", readSocketFd)
     .option("--demo", "issue an API key and an operator's key, and print how to call the service")
-    .addHelpText("after", HELP)
     .action(async (options: Partial<ServeOptions> & Pick<ServeOptions, "port" | "host" | "persistTo" | "envFile">) => {
       const { serve } = await import("../serve/serve.ts");
       await serve({ var: {}, limit: {}, clientAddressHeader: "", demo: false, ...options });

@@ -3,27 +3,18 @@
 import type { Command } from "commander";
 import type { EndSessionsInput, EnvironmentClient } from "../../../client/src/index.ts";
 import { UsageError } from "../../../common/command-error.ts";
-import {
-  commandGroup,
-  environmentAction,
-  type ReasonOptions,
-  readId,
-  requireYes,
-  type ServiceOptions,
-  serviceCommand,
-  withEnvironment,
-  withReason,
-} from "../command.ts";
+import { environmentAction, readId, requireYes, serviceCommand, YES } from "../command.ts";
 import { objectOrNull } from "../groups/content-options.ts";
+import { commandGroup } from "../help.ts";
 import { readSeconds } from "../option-values.ts";
-import { withApiKey } from "../service-access.ts";
+import { type ServiceOptions, withApiKey } from "../service-access.ts";
 import { given } from "../support/given.ts";
 import { textInOptionFile } from "../support/option-file.ts";
 import { quoted } from "../support/printable.ts";
 import { toWire } from "../wire.ts";
 
 /** `ug sessions` and the commands below it. */
-export const sessionsCommand = (): Command =>
+export const command = (): Command =>
   commandGroup(
     "sessions",
     {
@@ -107,35 +98,28 @@ type EndOptions = {
   teamId?: number;
   viewerId?: string;
   sessionFile?: string;
-  yes?: boolean;
-} & ReasonOptions &
-  ServiceOptions;
+} & ServiceOptions;
 
 const endCommand = () =>
-  withReason(
-    withEnvironment(
-      serviceCommand("end", {
-        summary: "end one session, all of a person, or all of a group",
-        examples: [
-          [
-            "ug sessions end --user-group-id acme --viewer-id ann --yes --reason 'has left'",
-            "all sessions of one person",
-          ],
-          ["ug sessions end --user-group-id acme --yes", "all sessions of a group"],
-          ["ug sessions end --team-id 12 --yes", "the same, by the group's number"],
-          ["ug sessions end --session-file session.jwt --yes", "one session; - is standard input"],
-        ],
-        notes:
-          "The group's token stays valid, and sessions that are minted later are not affected. A session that was minted with --max-stale may\n" +
-          "get stale answers for that time. The command takes an API key with the scope sessions:create, or an operator.",
-      }),
-    ),
-  )
+  serviceCommand("end", {
+    summary: "end one session, all of a person, or all of a group",
+    examples: [
+      ["ug sessions end --user-group-id acme --viewer-id ann --yes --reason 'has left'", "all sessions of one person"],
+      ["ug sessions end --user-group-id acme --yes", "all sessions of a group"],
+      ["ug sessions end --team-id 12 --yes", "the same, by the group's number"],
+      ["ug sessions end --session-file session.jwt --yes", "one session; - is standard input"],
+    ],
+    notes:
+      "The group's token stays valid, and sessions that are minted later are not affected. A session that was minted with --max-stale may\n" +
+      "get stale answers for that time. The command takes an API key with the scope sessions:create, or an operator.",
+    inEnvironment: true,
+    takesReason: true,
+  })
     .option("--user-group-id <id>", "the group whose sessions end")
     .option("--team-id <number>", "the same by its number", readId)
     .option("--viewer-id <id>", "only those of this person")
     .option("--session-file <file>", "read the session from this file, because other users can read arguments")
-    .option("--yes", "confirm; without it, nothing is changed")
+    .option(...YES)
     .action(
       environmentAction(async (client: EnvironmentClient, options: EndOptions) => {
         const what = namedSessions(options);

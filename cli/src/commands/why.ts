@@ -9,38 +9,31 @@ import type {
   OperatorClient,
 } from "../../../client/src/index.ts";
 import { UsageError } from "../../../common/command-error.ts";
-import {
-  environmentAction,
-  type Output,
-  operatorAction,
-  type ServiceOptions,
-  serviceCommand,
-  withEnvironment,
-} from "../command.ts";
+import { environmentAction, type Output, operatorAction, serviceCommand } from "../command.ts";
 import { findAny, groupNameOf } from "../groups/find-group.ts";
 import { described, toWireGroup } from "../groups/task.ts";
 import { itemNumber } from "../option-values.ts";
+import type { ServiceOptions } from "../service-access.ts";
 import { given } from "../support/given.ts";
 import { readStandardInput } from "../support/option-file.ts";
-import { systemErrorCode } from "../support/output.ts";
+import { explaining } from "../support/output.ts";
 import { escapeInvisible, quoted } from "../support/printable.ts";
 
 type WhyOptions = { id?: string; audience?: string; origin?: string } & ServiceOptions;
 
-export const whyCommand = (): Command =>
-  withEnvironment(
-    serviceCommand("why", {
-      summary: "explain why a credential is refused, or a group shows nothing",
-      examples: [
-        ["ug why < session.jwt", "all reasons why this session, token or key is refused"],
-        ["ug why --audience acme/Customer --origin https://app.example.com < session.jwt", "for this page and server"],
-        ["ug why acme", "whether the group is suspended or deleted, by whom, and when it was last viewed"],
-      ],
-      notes:
-        "Without a group, the credential comes from standard input, and the command takes the key of an operator. It is no view and no use of\n" +
-        "the credential. Exit code 1 means that there is a reason, and 0 that there is none.",
-    }),
-  )
+export const command = (): Command =>
+  serviceCommand("why", {
+    summary: "explain why a credential is refused, or a group shows nothing",
+    examples: [
+      ["ug why < session.jwt", "all reasons why this session, token or key is refused"],
+      ["ug why --audience acme/Customer --origin https://app.example.com < session.jwt", "for this page and server"],
+      ["ug why acme", "whether the group is suspended or deleted, by whom, and when it was last viewed"],
+    ],
+    notes:
+      "Without a group, the credential comes from standard input, and the command takes the key of an operator. It is no view and no use of\n" +
+      "the credential. Exit code 1 means that there is a reason, and 0 that there is none.",
+    inEnvironment: true,
+  })
     .argument("[group]", "the number of the group (team_id), or else its user_group_id")
     .option("--id <id>", "the user_group_id of the group, if it has only digits")
     .option("--audience <environment>", "the environment that the credential should be of, such as acme/Customer")
@@ -71,19 +64,11 @@ function readCredential({ keyFile }: ServiceOptions): string {
       "Standard input has the credential to explain: give your own key in a file or in OPERATOR_KEY.",
     );
   if (process.stdin.isTTY) console.error("Paste the credential, then press Enter and Ctrl-D.");
-  const text = readInput()
+  const text = explaining(readStandardInput, (code) => new UsageError(`Standard input cannot be read: ${code}.`))
     .trim()
     .replace(/^(?:authorization: *)?(?:(?:token|bearer) +)?/i, "");
   if (text === "") throw new UsageError("Give the credential on standard input, or name a group.");
   return text;
-}
-
-function readInput(): string {
-  try {
-    return readStandardInput();
-  } catch (error) {
-    throw new UsageError(`Standard input cannot be read: ${systemErrorCode(error)}.`);
-  }
 }
 
 const KINDS: Record<string, string> = {

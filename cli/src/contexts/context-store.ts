@@ -4,7 +4,7 @@ import { homedir } from "node:os";
 import { isAbsolute, join } from "node:path";
 import { CommandError, UsageError } from "../../../common/command-error.ts";
 import { makePrivateFolder, writePrivateFile } from "../serve/private-files.ts";
-import { systemErrorCode } from "../support/output.ts";
+import { explaining, systemErrorCode } from "../support/output.ts";
 import { quoted } from "../support/printable.ts";
 import { serviceUrl } from "../support/service.ts";
 
@@ -137,15 +137,11 @@ function write(file: string, text: string): void {
 }
 
 function changing(change: () => void): void {
-  try {
-    change();
-  } catch (error) {
-    const code = systemErrorCode(error);
-    if (code === undefined) throw error;
-    throw new CommandError(
+  const failureOf = (code: string) =>
+    new CommandError(
       `The contexts in ${folder()} cannot be changed: ${code}. Make the folder writable for you, or set XDG_CONFIG_HOME to another.`,
     );
-  }
+  explaining(change, failureOf);
 }
 
 /** A deployment, and the context that named it. The key of a context is sent only to its own deployment. */

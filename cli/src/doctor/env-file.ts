@@ -2,6 +2,7 @@
 import { createECDH, hkdfSync } from "node:crypto";
 import { readdirSync, readFileSync, readlinkSync, statSync } from "node:fs";
 import { resolve } from "node:path";
+import { attempt } from "../../../common/attempt.ts";
 import { CommandError } from "../../../common/command-error.ts";
 import { OPERATOR_TOKEN_UNITS_MIN } from "../../../common/limits.ts";
 import { isLoopback } from "../../../common/origin.ts";
@@ -152,7 +153,8 @@ type Loaded = { settings: Record<string, string>; fromOptions: string[] };
  * holds. `undefined` if there is not exactly one that this user can see: Linux shows a process to its user and to root.
  */
 function loadedSettings(port: string, file: string): Loaded | undefined {
-  const running = processIds().flatMap((id) => runningIn(id) ?? []);
+  // Those that have ended, and those of other users, cannot be read.
+  const running = processIds().flatMap((id) => attempt(() => runningIn(id)) ?? []);
   const isHeld = ({ args }: Running) => valuesOf(args, "--socket-fd").length > 0;
   const atPort = running.filter((each) => !isHeld(each) && portIn(each) === port);
   const withFile = running.filter(({ args, folder }) => {
@@ -179,29 +181,18 @@ const valuesOf = (args: readonly string[], option: string): string[] =>
 
 /** The service whose workerd is this process. */
 function runningIn(id: string): Running | undefined {
-  try {
-    if (!textsIn(id, "cmdline").some((arg) => arg.endsWith(CONFIG_FILE))) return undefined;
-    const [, parent = ""] = /^PPid:\s*(\d+)$/m.exec(readFileSync(`/proc/${id}/status`, "utf8")) ?? [];
-    const args = textsIn(parent, "cmdline");
-    if (!args.includes("serve")) return undefined;
-    const settings = textsIn(id, "environ").map((text) => {
-      const end = text.indexOf("=");
-      return [text.slice(0, end), text.slice(end + 1)];
-    });
-    return { args, folder: readlinkSync(`/proc/${parent}/cwd`), settings: Object.fromEntries(settings) };
-  } catch {
-    // It has ended, or belongs to another user.
-    return undefined;
-  }
+  if (!textsIn(id, "cmdline").some((arg) => arg.endsWith(CONFIG_FILE))) return undefined;
+  const [, parent = ""] = /^PPid:\s*(\d+)$/m.exec(readFileSync(`/proc/${id}/status`, "utf8")) ?? [];
+  const args = textsIn(parent, "cmdline");
+  if (!args.includes("serve")) return undefined;
+  const settings = textsIn(id, "environ").map((text) => {
+    const end = text.indexOf("=");
+    return [text.slice(0, end), text.slice(end + 1)];
+  });
+  return { args, folder: readlinkSync(`/proc/${parent}/cwd`), settings: Object.fromEntries(settings) };
 }
 
 const textsIn = (id: string, file: "cmdline" | "environ"): string[] =>
   readFileSync(`/proc/${id}/${file}`, "utf8").split("\0").slice(0, -1);
 
-function processIds(): string[] {
-  try {
-    return readdirSync("/proc").filter((name) => /^\d+$/.test(name));
-  } catch {
-    return [];
-  }
-}
+const processIds = (): string[] => (attempt(() => readdirSync("/proc")) ?? []).filter((name) => /^\d+$/.test(name));

@@ -4,6 +4,7 @@ import { request as requestByTls } from "node:https";
 import { text } from "node:stream/consumers";
 import { getCACertificates } from "node:tls";
 import * as z from "zod";
+import { attempt } from "../../../common/attempt.ts";
 import { readSetting } from "../../../common/settings/settings.ts";
 import { FIRST_ANSWER_MS_MAX } from "../support/transport.ts";
 import { type Finding, failed, ok } from "./finding.ts";
@@ -47,12 +48,6 @@ async function fetched(url: string): Promise<{ status: number; body: string }> {
   return { status: response.statusCode ?? 0, body: await text(response) };
 }
 
-function keysIn(body: string): number {
-  try {
-    return JwkSet.parse(JSON.parse(body)).keys.length;
-  } catch {
-    return 0;
-  }
-}
+const keysIn = (body: string): number => attempt(() => JwkSet.parse(JSON.parse(body)).keys.length) ?? 0;
 
 const JwkSet = z.object({ keys: z.array(z.unknown()) });

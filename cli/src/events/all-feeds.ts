@@ -3,7 +3,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import type { ChangeEvent, EventsInput, FeedReader, OperatorClient } from "../../../client/src/index.ts";
 import { isTemporary, waitMsAfter } from "../../../client/src/resources/event.ts";
 import { LIST_ITEMS_MAX } from "../../../common/limits.ts";
-import { environmentName } from "../command.ts";
+import { environmentName } from "../environment-options.ts";
 import { hasCode } from "../service-access.ts";
 import { escapeInvisible } from "../support/printable.ts";
 

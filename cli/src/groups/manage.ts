@@ -1,30 +1,28 @@
 /** The commands that show and change single groups. */
 
-import type { GroupFields, GroupState, ListedGroup } from "../../../client/src/index.ts";
+import type { EnvironmentClient, GroupFields, GroupState, ListedGroup } from "../../../client/src/index.ts";
 import { CommandError, UsageError } from "../../../common/command-error.ts";
 import { CONTENT, GROUP_FIELDS } from "../../../common/content.ts";
 import { DAY_MS, LIST_ITEMS_MAX } from "../../../common/limits.ts";
-import { inShell, type Output, type ReasonOptions } from "../command.ts";
+import { inShell, type Output, requireYes } from "../command.ts";
 import { reworded, withApiKey } from "../service-access.ts";
 import { given } from "../support/given.ts";
 import { escapeInvisible, quoted } from "../support/printable.ts";
 import { tableOf } from "../support/table.ts";
 import { CONTENT_OPTIONS, type ContentOptions, contentIn } from "./content-options.ts";
 import { findAny, findDeleted, findExisting, groupNameOf } from "./find-group.ts";
-import { commandLine, described, outputOf, requireYesTo, type Task, tableOfGroups, toWireGroup } from "./task.ts";
+import { commandLine, described, type Options, outputOf, tableOfGroups, toWireGroup } from "./task.ts";
 
-type ById = { id?: string };
-type Change = ById & ReasonOptions;
-type Confirmed = Change & { yes?: true };
+type Client = EnvironmentClient;
+type Renaming = Options & { newId?: string };
 
-const nameOf = ({ number, values: { id } }: Task<ById>) => groupNameOf(number, id);
-const existing = (task: Task<ById>): Promise<ListedGroup> => findExisting(task.client, nameOf(task));
+const existing = (client: Client, { id }: Options, number?: number): Promise<ListedGroup> =>
+  findExisting(client, groupNameOf(number, id));
 
 type Listing = { prefix?: string; search?: string; notViewedFor?: number; state?: GroupState; limit: number };
 
 /** Lists groups, up to a limit. */
-export async function list({ client, values }: Task<Listing>) {
-  const { prefix, search, notViewedFor, state, limit: most } = values;
+export async function list(client: Client, { prefix, search, notViewedFor, state, limit: most }: Listing) {
   if (prefix !== undefined && search !== undefined) throw new UsageError("Give --prefix or --search, not both.");
   const lastViewedBefore = notViewedFor === undefined ? undefined : new Date(Date.now() - notViewedFor * DAY_MS);
   const groups: ListedGroup[] = [];
@@ -40,8 +38,8 @@ export async function list({ client, values }: Task<Listing>) {
 }
 
 /** Shows a group with its contents. */
-export async function show(task: Task<ById>): Promise<Output> {
-  const group = await findAny(task.client, nameOf(task));
+export async function show(client: Client, { id }: Options, number?: number): Promise<Output> {
+  const group = await findAny(client, groupNameOf(number, id));
   const contents = GROUP_FIELDS.filter((field) => CONTENT[field].isNullable).map((field) => [
     CONTENT[field].column,
     JSON.stringify(group[field]),
@@ -50,9 +48,9 @@ export async function show(task: Task<ById>): Promise<Output> {
 }
 
 /** Creates a group. `id` is the argument of the command. */
-export async function create({ client, values }: Task<ContentOptions>, id: string): Promise<Output> {
+export async function create(client: Client, options: ContentOptions, id: string): Promise<Output> {
   const { created, group } = await withApiKey(client)
-    .ensure({ userGroupId: id, ...contentIn(values) })
+    .ensure({ userGroupId: id, ...contentIn(options) })
     .catch((error: unknown) => {
       const sentence = "This API key may not create groups. Use one with the scope groups:write.";
       throw reworded(error, "user_group_not_found", sentence);
@@ -70,44 +68,45 @@ export async function create({ client, values }: Task<ContentOptions>, id: strin
 }
 
 /** Changes the fields that are given. */
-export async function update(task: Task<RenamingChange & ContentOptions>): Promise<Output> {
-  const fields = contentIn(task.values);
-  if (Object.keys(fields).length === 0 && task.values.newId === undefined)
+export async function update(client: Client, options: Changing & ContentOptions, number?: number): Promise<Output> {
+  const fields = contentIn(options);
+  if (Object.keys(fields).length === 0 && options.newId === undefined)
     throw new UsageError(`Give what to change: ${CONTENT_OPTIONS.join(", ")} or --new-id.`);
-  const { teamId } = await existing(task);
-  return outputOf(await change(task, teamId, fields), `Group ${teamId} is updated.`);
+  const { teamId } = await existing(client, options, number);
+  return outputOf(await change(client, options, teamId, fields), `Group ${teamId} is updated.`);
 }
 
 /** Changes the name or the id of a group, and names the undo. */
-export async function rename(task: Task<Change & { name?: string; newId?: string }>): Promise<Output> {
-  const { name, newId } = task.values;
+export async function rename(client: Client, options: Renaming & { name?: string }, number?: number): Promise<Output> {
+  const { name, newId } = options;
   if (name === undefined && newId === undefined) throw new UsageError("Give --name, --new-id, or both.");
-  const before = await existing(task);
+  const before = await existing(client, options, number);
   const { teamId } = before;
-  const group = await change(task, teamId, given({ name }));
+  const group = await change(client, options, teamId, given({ name }));
   const names = name === undefined ? "" : ` --name ${inShell(before.name)}`;
   const ids = newId === undefined ? "" : ` --new-id ${inShell(before.userGroupId)}`;
-  const undo = escapeInvisible(commandLine(task, `rename ${teamId}${names}${ids}`));
+  const undo = escapeInvisible(commandLine(options, `rename ${teamId}${names}${ids}`));
   return outputOf(group, `Group ${teamId}, which was ${described(before)}, is renamed. To undo it: ${undo}`);
 }
 
-type RenamingChange = Change & { merge?: boolean; newId?: string };
+type Changing = Renaming & { merge?: boolean };
 
-async function change({ client, values }: Task<RenamingChange>, teamId: number, fields: GroupFields) {
-  const call = values.merge ? client.mergeByNumber : client.updateByNumber;
-  return call({ teamId, ...fields, newUserGroupId: values.newId, reason: values.reason }).catch((error: unknown) => {
+async function change(client: Client, { merge, newId, reason }: Changing, teamId: number, fields: GroupFields) {
+  const call = merge ? client.mergeByNumber : client.updateByNumber;
+  return call({ teamId, ...fields, newUserGroupId: newId, reason }).catch((error: unknown) => {
     throw reworded(error, "user_group_id_taken", "Another group has this id. Give another one as --new-id.");
   });
 }
 
 /** Replaces the token of a group. */
-export async function rotate(task: Task<Confirmed & { grace?: number }>): Promise<Output> {
-  const { grace: graceSeconds, reason } = task.values;
-  const group = await existing(task);
+export async function rotate(client: Client, options: Options & { grace?: number }, number?: number): Promise<Output> {
+  const { grace: graceSeconds, reason } = options;
+  const group = await existing(client, options, number);
   const { teamId } = group;
   const grace = graceSeconds === undefined ? "" : ` --grace ${graceSeconds}s`;
-  requireYesTo(task, `replace the token of ${described(group)}`, `rotate ${teamId}${grace}`);
-  const rotated = await task.client.rotateTokenByNumber({ teamId, graceSeconds, reason });
+  const command = commandLine(options, `rotate ${teamId}${grace} --yes`);
+  requireYes(options, `replace the token of ${described(group)}`, command);
+  const rotated = await client.rotateTokenByNumber({ teamId, graceSeconds, reason });
   const before = graceSeconds ? `The one before is valid for ${graceSeconds} s more` : "The one before is refused";
   return outputOf(
     rotated,
@@ -116,38 +115,41 @@ export async function rotate(task: Task<Confirmed & { grace?: number }>): Promis
 }
 
 /** Suspends a group. */
-export async function suspend(task: Task<Change>): Promise<Output> {
-  const { teamId } = await existing(task);
-  const group = await task.client.suspendByNumber({ teamId, reason: task.values.reason });
-  return outputOf(group, `Group ${teamId} is suspended. To undo it: ${commandLine(task, `resume ${teamId}`)}`);
+export async function suspend(client: Client, options: Options, number?: number): Promise<Output> {
+  const { teamId } = await existing(client, options, number);
+  const group = await client.suspendByNumber({ teamId, reason: options.reason });
+  return outputOf(group, `Group ${teamId} is suspended. To undo it: ${commandLine(options, `resume ${teamId}`)}`);
 }
 
 /** Ends the suspension of a group. */
-export async function resume(task: Task<Change>): Promise<Output> {
-  const { teamId } = await existing(task);
-  const group = await task.client.resumeByNumber({ teamId, reason: task.values.reason });
-  return outputOf(group, `Group ${teamId} is active. To undo it: ${commandLine(task, `suspend ${teamId}`)}`);
+export async function resume(client: Client, options: Options, number?: number): Promise<Output> {
+  const { teamId } = await existing(client, options, number);
+  const group = await client.resumeByNumber({ teamId, reason: options.reason });
+  return outputOf(group, `Group ${teamId} is active. To undo it: ${commandLine(options, `suspend ${teamId}`)}`);
 }
 
 /** Deletes a group, and names the undo. */
-export async function remove(task: Task<Change>): Promise<Output> {
-  const { teamId } = await existing(task);
-  const deleted = await task.client.removeByNumber({ teamId, reason: task.values.reason });
+export async function remove(client: Client, options: Options, number?: number): Promise<Output> {
+  const { teamId } = await existing(client, options, number);
+  const deleted = await client.removeByNumber({ teamId, reason: options.reason });
   const isKept = deleted.purgeAt !== deleted.deletedAt;
-  const undo = `To undo it, until ${deleted.purgeAt}: ${commandLine(task, `restore ${teamId}`)}`;
+  const undo = `To undo it, until ${deleted.purgeAt}: ${commandLine(options, `restore ${teamId}`)}`;
   return outputOf(deleted, `Group ${teamId} is deleted. ${isKept ? undo : "It cannot be restored."}`);
 }
 
 /** Restores a deleted group. */
-export async function restore(task: Task<Change & { newId?: string; rotateToken?: true }>): Promise<Output> {
-  const { client, values } = task;
-  const deleted = await findDeleted(client, nameOf(task));
+export async function restore(
+  client: Client,
+  options: Renaming & { rotateToken?: true },
+  number?: number,
+): Promise<Output> {
+  const { id, newId, rotateToken, reason } = options;
+  const deleted = await findDeleted(client, groupNameOf(number, id));
   if (!deleted) {
-    const group = await existing(task);
+    const group = await existing(client, options, number);
     return outputOf(group, `Group ${group.teamId} is not deleted. Nothing was changed.`);
   }
   const { teamId } = deleted;
-  const { newId, rotateToken, reason } = values;
   const restored = await client
     .restore({ teamId, newUserGroupId: newId, rotateToken, reason })
     .catch((error: unknown) => {
@@ -155,22 +157,21 @@ export async function restore(task: Task<Change & { newId?: string; rotateToken?
       throw reworded(error, "user_group_id_taken", sentence);
     });
   const token = rotateToken ? "a new token" : "its token";
-  const undo = commandLine(task, `delete ${teamId}`);
+  const undo = commandLine(options, `delete ${teamId}`);
   return outputOf(restored, `Group ${teamId} is restored with ${token}. To undo it: ${undo}`);
 }
 
 /** Erases a deleted group, and names it. */
-export async function purge(task: Task<Confirmed>): Promise<Output> {
-  const deleted = await findDeleted(task.client, nameOf(task));
+export async function purge(client: Client, options: Options, number?: number): Promise<Output> {
+  const deleted = await findDeleted(client, groupNameOf(number, options.id));
   if (!deleted) {
-    const { teamId } = await existing(task);
-    const sentence = `Group ${teamId} is not deleted. Delete it first: ${commandLine(task, `delete ${teamId}`)}`;
+    const { teamId } = await existing(client, options, number);
+    const sentence = `Group ${teamId} is not deleted. Delete it first: ${commandLine(options, `delete ${teamId}`)}`;
     throw new CommandError(sentence, { code: "user_group_not_deleted" });
   }
-  const { teamId } = deleted;
-  requireYesTo(task, `purge ${described(deleted)}`, `purge ${teamId}`);
-  await task.client.purge({ teamId, reason: task.values.reason });
-  const { userGroupId, name } = deleted;
+  const { teamId, userGroupId, name } = deleted;
+  requireYes(options, `purge ${described(deleted)}`, commandLine(options, `purge ${teamId} --yes`));
+  await client.purge({ teamId, reason: options.reason });
   return {
     body: { success: 1, purged: { team_id: teamId, provided_id: userGroupId, name } },
     text: `Purged ${described(deleted)}. This cannot be undone.`,

@@ -7,7 +7,7 @@ import type { EnvironmentClient } from "../../../client/src/index.ts";
 import { CommandError } from "../../../common/command-error.ts";
 import { LIST_ITEMS_MAX } from "../../../common/limits.ts";
 import { hasCode } from "../service-access.ts";
-import { systemErrorCode } from "../support/output.ts";
+import { explaining, systemErrorCode } from "../support/output.ts";
 import { quoted } from "../support/printable.ts";
 import { Progress } from "./progress.ts";
 import { onStopSignal } from "./stop-signals.ts";
@@ -203,13 +203,11 @@ export class RotationRecord {
   }
 
   #write(change: () => void): void {
-    try {
-      change();
-    } catch (error) {
-      throw new CommandError(
-        `The progress of the rotation cannot be recorded in ${this.#file}: ${systemErrorCode(error)}. Name another file with --progress.`,
+    const failureOf = (code: string) =>
+      new CommandError(
+        `The progress of the rotation cannot be recorded in ${this.#file}: ${code}. Name another file with --progress.`,
       );
-    }
+    explaining(change, failureOf);
   }
 }
 

@@ -1,51 +1,21 @@
-/** What the commands on groups share: their input, and the form of their output. */
-import type { EnvironmentClient, ListedGroup } from "../../../client/src/index.ts";
-import { CommandError } from "../../../common/command-error.ts";
-import { announce, type Output, type ServiceOptions } from "../command.ts";
-import { describedTarget, type Target } from "../contexts/context-store.ts";
+/** What the commands on groups share: their options, and the form of their output. */
+import type { ListedGroup } from "../../../client/src/index.ts";
+import { type Output, whereOf } from "../command.ts";
+import type { ServiceOptions } from "../service-access.ts";
 import { quoted } from "../support/printable.ts";
 import { tableOfItems } from "../support/table.ts";
 import { toWire } from "../wire.ts";
 
-/** The client, the options and the arguments of one command. */
-export type Task<Values = object> = {
-  client: EnvironmentClient;
-  values: Values;
-  /** The number that was typed, if the command takes a group. */
-  number: number | undefined;
-  /** The options that name the deployment and the environment, as a shell takes them. */
-  where: string;
-  target: Target;
-};
-
-/**
- * Says what a command will do, and to which deployment.
- *
- * @throws CommandError with the command line that does it, unless the user has confirmed it with --yes.
- */
-export function requireYesTo(
-  {
-    target,
-    where,
-    values,
-  }: Pick<Task<Pick<ServiceOptions, "json"> & { yes?: boolean }>, "target" | "where" | "values">,
-  what: string,
-  command: string,
-): void {
-  if (!values.yes)
-    throw new CommandError(
-      `This would ${what}, at ${describedTarget(target)}. Nothing was changed. To do it: ${commandLine({ where }, `${command} --yes`)}`,
-      { code: "not_confirmed" },
-    );
-  announce({ target, ...values }, what);
-}
+/** The options of a command on one group. */
+export type Options = ServiceOptions & { id?: string };
 
 /** A group, so that a person recognizes it. */
 export const described = ({ teamId, userGroupId, name }: ListedGroup): string =>
   `group ${teamId}, ${quoted(userGroupId)}, named ${quoted(name)}`;
 
 /** A command line to type, in the same environment. Never with `npx`, which outside of a clone runs a package of another author. */
-export const commandLine = ({ where }: Pick<Task, "where">, command: string): string => `ug groups ${command}${where}`;
+export const commandLine = (options: ServiceOptions, command: string): string =>
+  `ug groups ${command}${whereOf(options)}`;
 
 /** The output of a command on one group. */
 export const outputOf = (group: ListedGroup, text: string): Output => ({

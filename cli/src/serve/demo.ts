@@ -3,7 +3,7 @@ import { createHash } from "node:crypto";
 import { existsSync, readFileSync } from "node:fs";
 import { basename, join, resolve } from "node:path";
 import { CommandError } from "../../../common/command-error.ts";
-import { systemErrorCode } from "../support/output.ts";
+import { explaining } from "../support/output.ts";
 import { commandOf, DEFAULT_STATE_FOLDER, type ServeOptions } from "./options.ts";
 import { makePrivateFile, makePrivateFolder, writePrivateFile } from "./private-files.ts";
 
@@ -33,13 +33,9 @@ export function demoFiles({ persistTo }: Pick<ServeOptions, "persistTo">): { key
 /** Returns the keys of the last start if the service still accepts them, otherwise new ones. */
 export async function demoKeys(demo: Demo): Promise<DemoKeys> {
   const files = demoFiles(demo.options);
-  try {
-    makePrivateFolder(FOLDER);
-  } catch (error) {
-    throw new CommandError(
-      `The folder ${resolve(FOLDER)}, for the keys of the demo, cannot be made: ${systemErrorCode(error)}.`,
-    );
-  }
+  const failureOf = (code: string) =>
+    new CommandError(`The folder ${resolve(FOLDER)}, for the keys of the demo, cannot be made: ${code}.`);
+  explaining(() => makePrivateFolder(FOLDER), failureOf);
   const kept = async (file: string) => {
     const key = keptKey(file);
     return key !== undefined && (await statusOf(demo, key)) === 200 ? key : undefined;

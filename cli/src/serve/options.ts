@@ -1,6 +1,7 @@
 /** The options of `ug serve`. */
 import { fstatSync } from "node:fs";
 import { isIP } from "node:net";
+import { attempt } from "../../../common/attempt.ts";
 import { UsageError } from "../../../common/command-error.ts";
 import { readSetting } from "../../../common/settings/settings.ts";
 import { RELEASE, TRY } from "../release.ts";
@@ -77,17 +78,9 @@ export function readPort(text: string): number {
 /** @throws UsageError unless the text is the number of a file descriptor that systemd or a launcher may pass on. */
 export function readSocketFd(text: string): number {
   const fd = wholeNumber(text, 1023);
-  if (fd === undefined || fd < 3 || !isSocket(fd))
+  if (fd === undefined || fd < 3 || !attempt(() => fstatSync(fd).isSocket()))
     throw new UsageError("Give --socket-fd as the number of an open socket, from 3 on.");
   return fd;
-}
-
-function isSocket(fd: number): boolean {
-  try {
-    return fstatSync(fd).isSocket();
-  } catch {
-    return false;
-  }
 }
 
 /** @throws UsageError unless the text is an IP address: a name could have several. */

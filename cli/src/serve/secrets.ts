@@ -4,7 +4,7 @@ import { randomBytes } from "node:crypto";
 import { CommandError } from "../../../common/command-error.ts";
 import { OPERATOR_TOKEN_UNITS_MIN } from "../../../common/limits.ts";
 import { readSetting, SETTING_NAMES, unreadableSettings } from "../../../common/settings/settings.ts";
-import { systemErrorCode } from "../support/output.ts";
+import { explaining } from "../support/output.ts";
 import { commandOf, DEFAULT_SECRETS_FILE, SECRETS, type ServeOptions } from "./options.ts";
 import { makePrivateFile, writePrivateFile } from "./private-files.ts";
 import { repeatedSettings, settingsFileIn, unknownNames } from "./settings-file.ts";
@@ -24,7 +24,7 @@ export function variablesOf(
   const { envFile } = options;
   const inEnvironment = valuesIn(process.env, [...Object.keys(defaults), ...SECRETS]);
   let inFile = settingsFileIn(envFile);
-  if (inFile) keepPrivate(envFile);
+  if (inFile) explaining(() => makePrivateFile(envFile), fileError(envFile));
   else if (!("SIGNING_KEYS" in inEnvironment)) {
     makeSecrets(options, state);
     inFile = settingsFileIn(envFile);
@@ -38,18 +38,8 @@ export function variablesOf(
   return { ...variables, CLIENT_ADDRESS_HEADER: options.clientAddressHeader };
 }
 
-function keepPrivate(envFile: string): void {
-  try {
-    makePrivateFile(envFile);
-  } catch (error) {
-    throw fileError(envFile, error);
-  }
-}
-
-const fileError = (envFile: string, error: unknown): unknown => {
-  const code = systemErrorCode(error);
-  return code ? new CommandError(`The file of secrets, ${envFile}, cannot be read or made: ${code}.`) : error;
-};
+const fileError = (envFile: string) => (code: string) =>
+  new CommandError(`The file of secrets, ${envFile}, cannot be read or made: ${code}.`);
 
 /** @throws CommandError with a sentence for each setting that cannot be read. */
 function requireReadable(
@@ -113,11 +103,8 @@ function makeSecrets({ envFile, persistTo, demo }: ServeOptions, { holdsDatabase
     );
   const signingKey = randomBytes(32).toString("base64");
   const operatorToken = randomBytes(32).toString("base64url");
-  try {
-    writePrivateFile(envFile, `SIGNING_KEYS=k1:${signingKey}\nOPERATOR_TOKEN=${operatorToken}\n`, "wx");
-  } catch (error) {
-    throw fileError(envFile, error);
-  }
+  const secrets = `SIGNING_KEYS=k1:${signingKey}\nOPERATOR_TOKEN=${operatorToken}\n`;
+  explaining(() => writePrivateFile(envFile, secrets, "wx"), fileError(envFile));
   console.info(`Wrote fresh secrets to ${envFile}.`);
   if (holdsDatabases) console.warn(`\n${explained}`);
 }

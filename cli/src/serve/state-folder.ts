@@ -3,7 +3,7 @@ import { accessSync, constants, existsSync, readdirSync, statSync } from "node:f
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { CommandError } from "../../../common/command-error.ts";
-import { systemErrorCode } from "../support/output.ts";
+import { explaining } from "../support/output.ts";
 import { commandOf, type ServeOptions } from "./options.ts";
 import { makePrivateFolder } from "./private-files.ts";
 
@@ -22,15 +22,11 @@ const STATE_OF_WRANGLER = ".wrangler/state/v3/do";
  * @throws CommandError if another service uses the folder, or this user may not.
  */
 export function openStateFolder(options: ServeOptions): { holdsDatabases: boolean } {
-  try {
-    return open(options);
-  } catch (error) {
-    const code = systemErrorCode(error);
-    if (code === undefined) throw error;
-    throw new CommandError(
+  const failureOf = (code: string) =>
+    new CommandError(
       `The state in ${options.persistTo} cannot be used: ${code}. If it belongs to another user, run the service as that user, or give --persist-to another folder.`,
     );
-  }
+  return explaining(() => open(options), failureOf);
 }
 
 function open({ persistTo: folder, port, demo }: ServeOptions): { holdsDatabases: boolean } {

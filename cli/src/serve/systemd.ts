@@ -30,12 +30,9 @@ async function reportHealth(url: string, timeoutMs: number): Promise<void> {
   }
 }
 
-async function notify(message: string): Promise<void> {
-  try {
-    await promisify(execFile)(NOTIFY, [message]);
-  } catch (error) {
+const notify = (message: string) =>
+  promisify(execFile)(NOTIFY, [message]).catch((error: unknown) => {
     throw new CommandError(
       `${NOTIFY} failed (${systemErrorCode(error) ?? error}). Install systemd's programs, or start the service without Type=notify.`,
     );
-  }
-}
+  });

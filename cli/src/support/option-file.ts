@@ -1,19 +1,17 @@
 import { readFileSync, readSync } from "node:fs";
 import { UsageError } from "../../../common/command-error.ts";
-import { systemErrorCode } from "./output.ts";
+import { explaining, systemErrorCode } from "./output.ts";
 
 const STDIN = 0;
 const WAIT_MS = 10;
 const waiting = new Int32Array(new SharedArrayBuffer(4));
 
 /** The text of the file that an option names, without blanks around it; `-` is standard input. @throws UsageError if it cannot be read. */
-export function textInOptionFile(option: string, file: string): string {
-  try {
-    return (file === "-" ? readStandardInput() : readFileSync(file, "utf8")).trim();
-  } catch (error) {
-    throw new UsageError(`The file of ${option} cannot be read: ${systemErrorCode(error)}.`);
-  }
-}
+export const textInOptionFile = (option: string, file: string): string =>
+  explaining(
+    () => (file === "-" ? readStandardInput() : readFileSync(file, "utf8")).trim(),
+    (code) => new UsageError(`The file of ${option} cannot be read: ${code}.`),
+  );
 
 /**
  * All of standard input. Each module that imports `node:process` makes Node set a pipe to non-blocking, so a read fails with EAGAIN

@@ -4,6 +4,23 @@ import { CommandError } from "../../../common/command-error.ts";
 export const systemErrorCode = (error: unknown): string | undefined =>
   error instanceof Error && "syscall" in error && "code" in error ? String(error.code) : undefined;
 
+/** A handler of errors. It throws what `failureOf` makes of the code of such an error, and any other error as it is. */
+export const onSystemError =
+  (failureOf: (code: string) => Error) =>
+  (error: unknown): never => {
+    const code = systemErrorCode(error);
+    throw code === undefined ? error : failureOf(code);
+  };
+
+/** The result of `work`. @throws what `failureOf` makes of the code of an error of a file, a pipe or a socket */
+export function explaining<Value>(work: () => Value, failureOf: (code: string) => Error): Value {
+  try {
+    return work();
+  } catch (error) {
+    return onSystemError(failureOf)(error);
+  }
+}
+
 /** Standard output cannot be written: `EPIPE` if its reader has ended. */
 export class OutputError extends CommandError {
   readonly isClosed: boolean;

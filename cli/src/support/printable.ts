@@ -16,3 +16,6 @@ export const quoted = (text: string): string => escapeInvisible(JSON.stringify(t
  */
 export const jsonLineOf = (value: object): string =>
   JSON.stringify(value).replaceAll(/[\p{Cc}\u2028\u2029]/gu, escapesOf);
+
+/** A text with its first letter in upper case. */
+export const capitalized = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);

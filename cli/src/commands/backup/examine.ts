@@ -1,18 +1,19 @@
 /** `ug backup verify`, `compare` and `keygen`: what examines and decrypts backups. */
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { generateX25519Identity, identityToRecipient } from "age-encryption";
 import type { Command } from "commander";
 import { CommandError } from "../../../../common/command-error.ts";
 import { Contents } from "../../backup/contents.ts";
-import { placeOf, readFile } from "../../backup/files.ts";
+import { readFile } from "../../backup/files.ts";
 import { backupAt } from "../../backup/folder.ts";
-import { type Admin, adminOf, nameOf, type Place, pagesOf, parsed } from "../../backup/service-pages.ts";
+import { type Admin, adminFor, nameOf, type Place, pagesOf, parsed } from "../../backup/service-pages.ts";
 import { type Verdict, verify } from "../../backup/verify.ts";
-import { connectionOf, printOutput, type ServiceOptions, serviceCommand } from "../../command.ts";
-import { accessToDeployment } from "../../service-access.ts";
-import { systemErrorCode } from "../../support/output.ts";
+import { action, serviceCommand } from "../../command.ts";
+import { writePrivateFile } from "../../serve/private-files.ts";
+import type { ServiceOptions } from "../../service-access.ts";
+import { explaining } from "../../support/output.ts";
 import { quoted } from "../../support/printable.ts";
 import { tableOfItems } from "../../support/table.ts";
 
@@ -42,30 +43,30 @@ export const verifyCommand = (): Command =>
     .argument(...PATH)
     .option(...IDENTITY)
     .option("--env-file <file>", "the file of the service's secrets, to check the signature with SIGNING_KEYS")
-    .action(async function (this: Command) {
-      const options = this.opts<ServiceOptions & { identityFile?: string; envFile?: string }>();
-      const [path] = this.processedArgs as [string];
-      const signature: Signature = options.envFile === undefined ? "not_checked" : "checked";
-      const { files, folder } = foundAt(path);
-      const verdicts: (Verdict & { file: string })[] = [];
-      for (const file of files) verdicts.push({ file, ...(await verify(file, options)) });
-      const [first] = verdicts;
-      const state = STATES[Math.max(...verdicts.map((each) => STATES.indexOf(each.state)))] ?? "unknown";
-      const body =
-        folder === undefined && first
-          ? bodyOf(first, signature)
-          : {
-              success: state === "proven" ? 1 : 0,
-              ...{ state, folder },
-              backups: verdicts.map(({ file, ...verdict }) => ({ file, ...bodyOf(verdict, signature) })),
-            };
-      const lines = verdicts.map(({ file, ...verdict }) => {
-        const sentence = sentenceOf(verdict, signature);
-        return folder === undefined ? sentence : `${file}: ${sentence}`;
-      });
-      await printOutput({ body, text: lines.join("\n") }, options);
-      process.exitCode = EXIT[state];
-    });
+    .action(
+      action(async (options: { identityFile?: string; envFile?: string }, path: string) => {
+        const signature: Signature = options.envFile === undefined ? "not_checked" : "checked";
+        const { files, folder } = foundAt(path);
+        const verdicts: (Verdict & { file: string })[] = [];
+        for (const file of files) verdicts.push({ file, ...(await verify(file, options)) });
+        const [first] = verdicts;
+        const state = STATES[Math.max(...verdicts.map((each) => STATES.indexOf(each.state)))] ?? "unknown";
+        const body =
+          folder === undefined && first
+            ? bodyOf(first, signature)
+            : {
+                success: state === "proven" ? 1 : 0,
+                ...{ state, folder },
+                backups: verdicts.map(({ file, ...verdict }) => ({ file, ...bodyOf(verdict, signature) })),
+              };
+        const lines = verdicts.map(({ file, ...verdict }) => {
+          const sentence = sentenceOf(verdict, signature);
+          return folder === undefined ? sentence : `${file}: ${sentence}`;
+        });
+        process.exitCode = EXIT[state];
+        return { body, text: lines.join("\n") };
+      }),
+    );
 
 /** The files at a path; the path itself, of which `verify` says what is wrong, if there are none. */
 function foundAt(path: string): ReturnType<typeof backupAt> {
@@ -104,20 +105,19 @@ export const compareCommand = (): Command =>
   })
     .argument(...PATH)
     .option(...IDENTITY)
-    .action(async function (this: Command) {
-      const options = this.opts<ServiceOptions & { identityFile?: string }>();
-      const [path] = this.processedArgs as [string];
-      const { url, credential } = accessToDeployment(connectionOf(this));
-      const admin = adminOf(url, credential.text);
-      const { files, folder } = backupAt(path);
-      const compared: { of: string; revived: Revived[] }[] = [];
-      for (const file of files) {
-        const { place, revived } = await compare(admin, file, options.identityFile);
-        compared.push({ of: nameOf(place), revived });
-      }
-      const body = folder === undefined ? { success: 1, ...compared[0] } : { success: 1, folder, backups: compared };
-      await printOutput({ body, text: textOf(compared, folder !== undefined) }, options);
-    });
+    .action(
+      action(async (options: ServiceOptions & { identityFile?: string }, path: string) => {
+        const admin = adminFor(options);
+        const { files, folder } = backupAt(path);
+        const compared: { of: string; revived: Revived[] }[] = [];
+        for (const file of files) {
+          const { place, revived } = await compare(admin, file, options.identityFile);
+          compared.push({ of: nameOf(place), revived });
+        }
+        const body = folder === undefined ? { success: 1, ...compared[0] } : { success: 1, folder, backups: compared };
+        return { body, text: textOf(compared, folder !== undefined) };
+      }),
+    );
 
 function textOf(compared: readonly { of: string; revived: readonly Revived[] }[], isFolder: boolean): string {
   const rows = compared.flatMap(({ of, revived }) =>
@@ -138,17 +138,18 @@ export const keygenCommand = (): Command =>
     notes: "It calls no service. The program age-keygen makes such keys, too.",
   })
     .argument("<file>", "the file to write, which must not exist")
-    .action(async function (this: Command) {
-      const [file] = this.processedArgs as [string];
-      const identity = await generateX25519Identity();
-      const recipient = await identityToRecipient(identity);
-      try {
-        writeFileSync(file, `# public key: ${recipient}\n${identity}\n`, { flag: "wx", mode: 0o600 });
-      } catch (error) {
-        throw new CommandError(`${file} cannot be written: ${systemErrorCode(error)}.`);
-      }
-      await printOutput({ body: { success: 1, recipient, file }, text: recipient }, this.opts());
-    });
+    .action(
+      action(async (_, file: string) => {
+        const identity = await generateX25519Identity();
+        const recipient = await identityToRecipient(identity);
+        const text = `# public key: ${recipient}\n${identity}\n`;
+        explaining(
+          () => writePrivateFile(file, text, "wx"),
+          (code) => new CommandError(`${file} cannot be written: ${code}.`),
+        );
+        return { body: { success: 1, recipient, file }, text: recipient };
+      }),
+    );
 
 /** Something that a restore would bring back, and what it is now. */
 type Revived = {
@@ -172,10 +173,8 @@ async function compare(
     using before = new Contents(join(folder, "file.sqlite"));
     using present = new Contents(join(folder, "present.sqlite"));
     let place: Place;
-    let isFirst = true;
-    for await (const page of readFile(file, identityFile)) {
-      if (isFirst) place = placeOf(page);
-      isFirst = false;
+    for await (const { page, ...rest } of readFile(file, identityFile)) {
+      place = rest.place;
       before.add(page);
     }
     const isErased = await addPresent(present, admin, place);

@@ -2,26 +2,19 @@
 import { createReadStream, fstatSync, openSync } from "node:fs";
 import { Socket } from "node:net";
 import type { Readable } from "node:stream";
-import { type Command, Option } from "commander";
+import { Option } from "commander";
 import { CommandError, UsageError } from "../../../../common/command-error.ts";
 import { CONTENT, GROUP_FIELDS } from "../../../../common/content.ts";
-import {
-  announce,
-  connectionOf,
-  type EnvironmentOptions,
-  environmentOf,
-  type Output,
-  printOutput,
-  type ServiceOptions,
-  serviceCommand,
-} from "../../command.ts";
+import { action, announce, type Output, serviceCommand } from "../../command.ts";
 import { describedTarget } from "../../contexts/context-store.ts";
+import { environmentQueryOf } from "../../environment-options.ts";
 import { readRenamed } from "../../groups/files/csv-columns.ts";
 import type { Plan } from "../../groups/files/dry-run.ts";
 import type { ImportSource } from "../../groups/files/source.ts";
 import { wholeNumberReader } from "../../option-values.ts";
-import { accessToEnvironment, type ServiceAccess } from "../../service-access.ts";
-import { systemErrorCode } from "../../support/output.ts";
+import { accessToEnvironment, type ServiceAccess, type ServiceOptions } from "../../service-access.ts";
+import { given } from "../../support/given.ts";
+import { explaining } from "../../support/output.ts";
 import { escapeInvisible, quoted } from "../../support/printable.ts";
 import { groupsOf, withConcurrency } from "./group-command.ts";
 
@@ -31,7 +24,7 @@ const FIELDS = GROUP_FIELDS.map((field) => CONTENT[field].column).join(", ");
 const FORMATS = ["ndjson", "csv"] as const;
 type Format = (typeof FORMATS)[number];
 
-type ExportOptions = EnvironmentOptions & { prefix?: string; format: Format; delimiter: string; bom?: boolean };
+type ExportOptions = ServiceOptions & { prefix?: string; format: Format; delimiter: string; bom?: boolean };
 
 /** `ug groups export`. */
 export const exportCommand = () =>
@@ -45,19 +38,20 @@ export const exportCommand = () =>
     .addOption(new Option("--format <format>", "ndjson or csv").choices(FORMATS).default("ndjson"))
     .option("--delimiter <character>", "with csv: the character between cells", ",")
     .option("--bom", "with csv: begin with a byte order mark, so that Excel reads UTF-8")
-    .action(async function (this: Command) {
-      const access = accessToEnvironment(connectionOf(this));
-      const { prefix, format, delimiter, bom = false, ...named } = this.opts<ExportOptions>();
-      if (!/^[,;\t|]$/.test(delimiter)) throw new UsageError("Give --delimiter as a comma, semicolon, tab or |.");
-      const { workspace, environment } = access.credential.kind === "operator" ? environmentOf(named) : {};
-      const filters = {
-        ...(workspace !== undefined && { workspace, environment: environment ?? "untagged" }),
-        ...(prefix !== undefined && { user_group_id_prefix: prefix }),
-      };
-      const { exportCsv, exportGroups } = await import("../../groups/files/export.ts");
-      if (format === "csv") await exportCsv(access, filters, { delimiter, bom });
-      else await exportGroups(access, filters);
-    });
+    .action(
+      action(async (options: ExportOptions) => {
+        const access = accessToEnvironment(options);
+        const { prefix, format, delimiter, bom = false } = options;
+        if (!/^[,;\t|]$/.test(delimiter)) throw new UsageError("Give --delimiter as a comma, semicolon, tab or |.");
+        const filters = {
+          ...(access.credential.kind === "operator" && environmentQueryOf(options)),
+          ...given({ user_group_id_prefix: prefix }),
+        };
+        const { exportCsv, exportGroups } = await import("../../groups/files/export.ts");
+        await (format === "csv" ? exportCsv(access, filters, { delimiter, bom }) : exportGroups(access, filters));
+        return undefined;
+      }),
+    );
 
 type ImportOptions = ServiceOptions & {
   concurrency: number;
@@ -111,50 +105,40 @@ export const importCommand = () =>
       wholeNumberReader("from-line", Number.MAX_SAFE_INTEGER),
       1,
     )
-    .action(async function (this: Command) {
-      const options = this.opts<ImportOptions>();
-      const [file] = this.processedArgs as [string];
-      const access = accessToEnvironment(connectionOf(this));
-      if (access.credential.kind !== "api_key")
-        throw new CommandError("This command takes an API key, which begins with ugk_.");
-      const source = await sourceOf(file, options);
-      const { output, isWhole } = await (options.dryRun ? tryImport : runImport)(access, source, options);
-      if (!isWhole) process.exitCode = 1;
-      await printOutput(output, options);
-    });
-
-type Outcome = { output: Output; isWhole: boolean };
+    .action(
+      action(async (options: ImportOptions, file: string) => {
+        const access = accessToEnvironment(options);
+        if (access.credential.kind !== "api_key")
+          throw new CommandError("This command takes an API key, which begins with ugk_.");
+        const source = await sourceOf(file, options);
+        return (options.dryRun ? tryImport : runImport)(access, source, options);
+      }),
+    );
 
 async function runImport(
   access: ServiceAccess<unknown>,
   source: ImportSource,
   options: ImportOptions,
-): Promise<Outcome> {
+): Promise<Output> {
   if (options.update) announce(options, "create the groups that are missing, and change those that differ");
   const { importGroups } = await import("../../groups/files/import.ts");
-  const { counts, summary } = await importGroups({
-    url: access.url,
-    credential: access.credential,
-    source,
-    concurrency: options.concurrency,
-    fromLine: options.fromLine,
-    update: options.update === true,
-    report: options.json ? () => undefined : console.info,
-  });
+  const { counts, summary } = await importGroups(access, source, options);
   const isWhole = counts.differs + counts.conflicts + counts.refused === 0;
-  return { output: { body: { success: isWhole ? 1 : 0, ...counts }, text: summary }, isWhole };
+  if (!isWhole) process.exitCode = 1;
+  return { body: { success: isWhole ? 1 : 0, ...counts }, text: summary };
 }
 
 async function tryImport(
   access: ServiceAccess<unknown>,
   source: ImportSource,
   options: ImportOptions,
-): Promise<Outcome> {
+): Promise<Output> {
   const { planOf } = await import("../../groups/files/dry-run.ts");
   const plan = await planOf(access, source, options.fromLine);
   const change = options.update ? plan.differing : [];
   const differs = plan.differing.length - change.length;
   const isWhole = differs + plan.refused === 0;
+  if (!isWhole) process.exitCode = 1;
   const body = {
     success: isWhole ? 1 : 0,
     dry_run: true,
@@ -164,7 +148,7 @@ async function tryImport(
     leave: plan.same,
     refused: plan.refused,
   };
-  return { output: { body, text: textOfPlan(plan, options) }, isWhole };
+  return { body, text: textOfPlan(plan, options) };
 }
 
 function textOfPlan({ create, differing, same, refused }: Plan, { update, target }: ImportOptions): string {
@@ -191,17 +175,13 @@ async function sourceOf(file: string, options: ImportOptions): Promise<ImportSou
 
 /** Opens the file to import. */
 function openFile(file: string): { input: Readable; total: number } {
-  try {
-    const fd = file === "-" ? process.stdin.fd : openSync(file, "r");
-    const stats = fstatSync(fd);
-    if (stats.isDirectory()) throw new UsageError("The file to import is a folder.");
-    if (file === "-") return { input: process.stdin, total: 0 };
-    // A file stream reads a pipe in a thread, and this process could not end while that thread waits for data.
-    return stats.isFIFO()
-      ? { input: new Socket({ fd, readable: true, writable: false }), total: 0 }
-      : { input: createReadStream(file, { fd }), total: stats.size };
-  } catch (error) {
-    const code = systemErrorCode(error);
-    throw code ? new UsageError(`The file to import cannot be read: ${code}.`) : error;
-  }
+  const failureOf = (code: string) => new UsageError(`The file to import cannot be read: ${code}.`);
+  const fd = file === "-" ? process.stdin.fd : explaining(() => openSync(file, "r"), failureOf);
+  const stats = explaining(() => fstatSync(fd), failureOf);
+  if (stats.isDirectory()) throw new UsageError("The file to import is a folder.");
+  if (file === "-") return { input: process.stdin, total: 0 };
+  // A file stream reads a pipe in a thread, and this process could not end while that thread waits for data.
+  return stats.isFIFO()
+    ? { input: new Socket({ fd, readable: true, writable: false }), total: 0 }
+    : { input: createReadStream(file, { fd }), total: stats.size };
 }

@@ -1,18 +1,6 @@
 /** What the commands of `ug groups` share. */
 import type { Command } from "commander";
-import type { EnvironmentClient } from "../../../../client/src/index.ts";
-import {
-  type EnvironmentOptions,
-  environmentAction,
-  type Output,
-  readId,
-  type ServiceOptions,
-  serviceCommand,
-  whereOf,
-  withEnvironment,
-  withReason,
-} from "../../command.ts";
-import type { Task } from "../../groups/task.ts";
+import { REASON, readId, serviceCommand } from "../../command.ts";
 import type { Examples } from "../../help.ts";
 import { wholeNumberReader } from "../../option-values.ts";
 
@@ -29,7 +17,7 @@ export const WHOSE =
 
 /** A command on the groups of an environment. */
 export const groupsOf = (name: string, summary: string, examples: Examples): Command =>
-  withEnvironment(serviceCommand(name, { summary, examples, notes: WHOSE }));
+  serviceCommand(name, { summary, examples, notes: WHOSE, inEnvironment: true });
 
 /** A command on one group. */
 export const groupOf = (name: string, summary: string, examples: Examples): Command =>
@@ -38,11 +26,4 @@ export const groupOf = (name: string, summary: string, examples: Examples): Comm
     .option("--id <id>", "the user_group_id of the group, in place of its number");
 
 /** A command that changes one group. */
-export const changeOf = (...about: Parameters<typeof groupOf>): Command => withReason(groupOf(...about));
-
-/** The action of a command that lists, shows or changes groups. */
-export const managed = <Values extends object>(run: (task: Task<Values>) => Promise<Output>) =>
-  environmentAction(
-    (client: EnvironmentClient, options: Values & EnvironmentOptions & ServiceOptions, number?: number) =>
-      run({ client, values: options, number, where: whereOf(options), target: options.target }),
-  );
+export const changeOf = (...about: Parameters<typeof groupOf>): Command => groupOf(...about).option(...REASON);

@@ -1,23 +1,9 @@
 /** `ug groups`: the user groups of an environment. */
 import { type Command, Option } from "commander";
-import {
-  type Environment,
-  type EnvironmentClient,
-  type GroupState,
-  UserGroupClient,
-} from "../../../../client/src/index.ts";
+import type { EnvironmentClient, GroupState } from "../../../../client/src/index.ts";
 import { UsageError } from "../../../../common/command-error.ts";
-import {
-  commandGroup,
-  connectionOf,
-  type EnvironmentOptions,
-  environmentName,
-  environmentOf,
-  type Output,
-  printOutput,
-  type ServiceOptions,
-  whereOf,
-} from "../../command.ts";
+import { environmentAction, type Output, requireYes, YES } from "../../command.ts";
+import { environmentName, environmentOf } from "../../environment-options.ts";
 import { JSON_OPTIONS, withContent } from "../../groups/content-options.ts";
 import {
   create,
@@ -32,19 +18,19 @@ import {
   suspend,
   update,
 } from "../../groups/manage.ts";
-import { requireYesTo, type Task } from "../../groups/task.ts";
+import { commandLine, type Options } from "../../groups/task.ts";
+import { commandGroup } from "../../help.ts";
 import { readDays, readSeconds, wholeNumberReader } from "../../option-values.ts";
-import { accessToEnvironment, type ServiceAccess } from "../../service-access.ts";
-import { connectionTo } from "../../support/transport.ts";
+import { withApiKey } from "../../service-access.ts";
 import { exportCommand, importCommand } from "./files.ts";
-import { changeOf, groupOf, groupsOf, managed, WHOSE, withConcurrency } from "./group-command.ts";
+import { changeOf, groupOf, groupsOf, WHOSE, withConcurrency } from "./group-command.ts";
 
 const LIMIT_DEFAULT = 1_000;
 const LIMIT_MAX = 100_000;
 const STATES = Object.keys({ active: 1, suspended: 1, deleted: 1 } satisfies Record<GroupState, 1>);
 
 /** `ug groups` and the commands below it. */
-export const groupsCommand = (): Command =>
+export const command = (): Command =>
   commandGroup(
     "groups",
     {
@@ -78,13 +64,13 @@ const listCommand = () =>
     .option("--not-viewed-for <time>", "only groups that nobody has viewed for this time, such as 30d", readDays)
     .addOption(new Option("--state <state>", "only groups in this state").choices(STATES))
     .option("--limit <n>", "list at most this many groups", wholeNumberReader("limit", LIMIT_MAX), LIMIT_DEFAULT)
-    .action(managed(list));
+    .action(environmentAction(list));
 
 const showCommand = () =>
   groupOf("show", "show a group; a deleted one too, if no other has its id", [
     ["ug groups show 7", "by its number"],
     ["ug groups show --id acme --json", "by its id"],
-  ]).action(managed(show));
+  ]).action(environmentAction(show));
 
 const createCommand = () =>
   withContent(
@@ -94,10 +80,7 @@ const createCommand = () =>
     ]),
   )
     .argument("<id>", "your own id of the group (user_group_id)")
-    .action(async function (this: Command) {
-      const [id] = this.processedArgs as [string];
-      await managed((task: Task) => create(task, id)).call(this);
-    });
+    .action(environmentAction(create));
 
 const renameCommand = () =>
   changeOf("rename", "change the name or the id of a group, and print how to undo it", [
@@ -106,7 +89,7 @@ const renameCommand = () =>
   ])
     .option("--name <name>", "the new name that people see")
     .option("--new-id <id>", "the new user_group_id")
-    .action(managed(rename));
+    .action(environmentAction(rename));
 
 const updateCommand = () =>
   withContent(
@@ -119,7 +102,7 @@ const updateCommand = () =>
   )
     .option("--merge", `merge ${JSON_OPTIONS.join(" and ")} into what is there; null removes a key (RFC 7396)`)
     .option("--new-id <id>", "the new user_group_id")
-    .action(managed(update));
+    .action(environmentAction(update));
 
 const SIMPLE = [
   { name: "suspend", summary: "refuse the viewers of a group until it is resumed", run: suspend },
@@ -131,7 +114,7 @@ const simpleCommand = ({ name, summary, run }: (typeof SIMPLE)[number]): Command
   changeOf(name, summary, [
     [`ug groups ${name} 7`, "by its number"],
     [`ug groups ${name} --id acme --reason unpaid`, "by its id, with a reason"],
-  ]).action(managed(run));
+  ]).action(environmentAction(run));
 
 const restoreCommand = () =>
   changeOf("restore", "restore a deleted group, with its token", [
@@ -140,27 +123,23 @@ const restoreCommand = () =>
   ])
     .option("--new-id <id>", "restore it under this user_group_id")
     .option("--rotate-token", "give it a new token")
-    .action(managed(restore));
+    .action(environmentAction(restore));
 
 const purgeCommand = () =>
   changeOf("purge", "permanently erase a deleted group now", [
     ["ug groups purge 7", "show which group it is, and change nothing"],
     ["ug groups purge 7 --yes", "erase it; this has no undo"],
   ])
-    .option("--yes", "confirm; without it, nothing is changed")
-    .action(managed(purge));
+    .option(...YES)
+    .action(environmentAction(purge));
 
-type RotateOptions = ServiceOptions &
-  EnvironmentOptions & {
-    all?: boolean;
-    id?: string;
-    grace?: number;
-    reason?: string;
-    yes?: true;
-    concurrency: number;
-    progress?: string;
-    restart?: boolean;
-  };
+type RotateOptions = Options & {
+  all?: boolean;
+  grace?: number;
+  concurrency: number;
+  progress?: string;
+  restart?: boolean;
+};
 
 const rotateCommand = () =>
   withConcurrency(
@@ -174,39 +153,27 @@ const rotateCommand = () =>
     .option("--all", "rotate the tokens of all groups that exist")
     .option("--progress <file>", "with --all: the file that records the progress, without a credential")
     .option("--restart", "with --all: rotate every group again, and ignore the recorded progress")
-    .option("--yes", "confirm; without it, nothing is changed")
-    .action(async function (this: Command) {
-      const options = this.opts<RotateOptions>();
-      const [number] = this.processedArgs as [number | undefined];
-      if (!options.all) return managed(rotate).call(this);
-      if (number !== undefined || options.id !== undefined)
+    .option(...YES)
+    .action(
+      environmentAction(async (client: EnvironmentClient, options: RotateOptions, number?: number) => {
+        if (!options.all) return rotate(client, options, number);
+        if (number === undefined && options.id === undefined) return rotateEach(client, options);
         throw new UsageError("Name one group, or give --all, not both.");
-      const access = accessToEnvironment(connectionOf(this));
-      const output = await rotateEach(access, options).catch((error: unknown) => {
-        throw access.explained(error);
-      });
-      await printOutput(output, options);
-    });
+      }),
+    );
 
-async function rotateEach(access: ServiceAccess<EnvironmentClient>, options: RotateOptions): Promise<Output> {
-  const { client, url } = access;
-  const { groupNumbers, rotateAll } = await import("../../groups/rotate-all.ts");
-  const { defaultRecordFile, RotationRecord } = await import("../../groups/rotate-all.ts");
-  const environment = await environmentOfAccess(access, options);
-  const rotation = {
-    url: url.origin,
-    ...environment,
-    graceSeconds: options.grace ?? 0,
-    reason: options.reason,
-  };
+async function rotateEach(client: EnvironmentClient, options: RotateOptions): Promise<Output> {
+  const { groupNumbers, rotateAll, defaultRecordFile, RotationRecord } = await import("../../groups/rotate-all.ts");
+  const { workspace, environment } = options.asOperator ? environmentOf(options) : await withApiKey(client).whoami();
+  const named = { workspace: workspace ?? "", environment: environment ?? null };
+  const { grace: graceSeconds = 0, reason, target } = options;
+  const rotation = { url: target.url.origin, ...named, graceSeconds, reason };
   const file = options.progress ?? defaultRecordFile(rotation, process.env);
   const record = new RotationRecord(file, rotation, { restart: options.restart === true, now: new Date() });
   const numbers = await groupNumbers(client);
-  const asOperator = access.credential.kind === "operator";
-  const where = whereOf({ ...options, asOperator });
   const grace = options.grace === undefined ? "" : ` --grace ${options.grace}s`;
-  const what = `replace the tokens of ${numbers.length} groups of ${environmentName(environment)}`;
-  requireYesTo({ target: options.target, where, values: options }, what, `rotate --all${grace}`);
+  const what = `replace the tokens of ${numbers.length} groups of ${environmentName(named)}`;
+  requireYes(options, what, commandLine(options, `rotate --all${grace} --yes`));
   if (record.isContinued) console.error(`Continuing the rotation that began at ${record.progress.begunAt}.`);
   const counts = await rotateAll({ client, record, numbers, concurrency: options.concurrency });
   const missing = counts.missing === 0 ? "" : ` ${counts.missing} were deleted meanwhile.`;
@@ -214,13 +181,4 @@ async function rotateEach(access: ServiceAccess<EnvironmentClient>, options: Rot
     body: { success: 1, ...counts },
     text: `Rotated the tokens of ${counts.rotated} groups.${missing} The integrator gets the new ones with GET /api/user.`,
   };
-}
-
-/** The environment in which a credential calls. */
-async function environmentOfAccess(access: ServiceAccess<unknown>, options: EnvironmentOptions): Promise<Environment> {
-  const { url, credential } = access;
-  if (credential.kind === "operator") return environmentOf(options);
-  const client = new UserGroupClient({ ...connectionTo(url), apiKey: credential.text });
-  const { workspace, environment } = await client.whoami();
-  return { workspace: workspace ?? "", environment: environment ?? null };
 }

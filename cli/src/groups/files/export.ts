@@ -1,7 +1,7 @@
 import { pipeline } from "node:stream/promises";
 import { stringify } from "csv-stringify/sync";
 import { CommandError } from "../../../../common/command-error.ts";
-import { systemErrorCode } from "../../support/output.ts";
+import { onSystemError } from "../../support/output.ts";
 import { jsonLineOf } from "../../support/printable.ts";
 import { Progress } from "../progress.ts";
 import { cellOf, escapeFormula, isKept, OBJECT_FIELDS, TEXT_FIELDS } from "./csv-cells.ts";
@@ -36,17 +36,15 @@ async function write(texts: (onPage: (groups: number) => void) => AsyncIterable<
     exported += groups;
     progress.update(exported, `${exported} exported`);
   };
-  try {
-    await pipeline(texts(onPage), process.stdout, { end: false });
-  } catch (error) {
-    const code = systemErrorCode(error);
-    if (code === "EPIPE") throw new CommandError("Standard output was closed before the export was complete.");
-    throw code
-      ? new CommandError(`Standard output could not be written, so the export is not complete: ${code}.`)
-      : error;
-  } finally {
-    progress.stop();
-  }
+  const failureOf = (code: string) =>
+    new CommandError(
+      code === "EPIPE"
+        ? "Standard output was closed before the export was complete."
+        : `Standard output could not be written, so the export is not complete: ${code}.`,
+    );
+  await pipeline(texts(onPage), process.stdout, { end: false })
+    .catch(onSystemError(failureOf))
+    .finally(() => progress.stop());
 }
 
 /** The format for programs. Some spreadsheets need a byte order mark to read umlauts, and semicolons. */

@@ -1,3 +1,4 @@
+import { attempt } from "../../../../common/attempt.ts";
 import { CONTENT, GROUP_FIELDS } from "../../../../common/content.ts";
 import { findInexact } from "../../../../common/exact-json.ts";
 import type { Line } from "../../support/lines.ts";
@@ -26,9 +27,9 @@ const utf8 = new TextDecoder("utf-8", { fatal: true });
 /** The group of a line, or the reason why there is none; neither for an empty line. */
 export function readLine({ bytes }: Line): { group?: GroupLine; refusal?: Refusal } {
   if (!bytes) return { refusal: { code: "body_too_large", message: "The line is larger than 1 MiB." } };
-  const text = textOf(bytes);
+  const text = attempt(() => utf8.decode(bytes));
   if (text?.trim() === "") return {};
-  const value = text === undefined ? undefined : parse(text);
+  const value: unknown = text && attempt(() => JSON.parse(text));
   if (text === undefined || typeof value !== "object" || value === null || Array.isArray(value))
     return { refusal: { code: "malformed_json", message: "The line is not a JSON object in UTF-8." } };
   // Checked here, because the call sends the parsed value again: the service would not see what JSON.parse has changed.
@@ -89,19 +90,3 @@ const isObject = (value: unknown): value is object => typeof value === "object" 
 
 /** Whether the values are the same JSON text, as the service compares them. */
 const isSame = (one: unknown, other: unknown): boolean => JSON.stringify(one) === JSON.stringify(other);
-
-function textOf(bytes: Buffer): string | undefined {
-  try {
-    return utf8.decode(bytes);
-  } catch {
-    return undefined;
-  }
-}
-
-function parse(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
-}

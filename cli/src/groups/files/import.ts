@@ -8,18 +8,10 @@ import { Progress } from "../progress.ts";
 import { onStopSignal } from "../stop-signals.ts";
 import { endingError, groupCalls, type Service } from "./group-calls.ts";
 import { differencesOf, type GroupLine, type ImportLine } from "./group-line.ts";
-import type { ImportSource } from "./source.ts";
+import { type ImportSource, inputFailure } from "./source.ts";
 
-/** The input and the options of an import. */
-type ImportOptions = {
-  source: ImportSource;
-  fromLine: number;
-  concurrency: number;
-  /** Whether existing groups are changed to match their lines. */
-  update: boolean;
-  /** Prints the summary of an import that was stopped. */
-  report: (summary: string) => void;
-} & Service;
+/** The options of an import. With `update`, existing groups are changed to match their lines. */
+type ImportOptions = { fromLine: number; concurrency: number; update?: boolean; json?: boolean };
 
 /**
  * What an import has counted. Of the groups that it found, some differ from their lines or were updated to them. A conflict is a
@@ -46,10 +38,13 @@ const CONFLICT: Refusal = {
  * groups that were created stay, and a second run finds them. So SIGINT, SIGTERM and SIGHUP may stop it; it then prints the
  * line to continue from.
  */
-export const importGroups = (options: ImportOptions): Promise<Imported> => new Import(options).run();
+export const importGroups = (service: Service, source: ImportSource, options: ImportOptions): Promise<Imported> =>
+  new Import(service, source, options).run();
 
 /** One run of an import. */
 class Import {
+  readonly #service: Service;
+  readonly #source: ImportSource;
   readonly #options: ImportOptions;
   readonly #calls: Connection;
   readonly #progress: Progress;
@@ -60,20 +55,22 @@ class Import {
   #firstUndone = Number.POSITIVE_INFINITY;
   #isAllRead = false;
 
-  constructor(options: ImportOptions) {
+  constructor(service: Service, source: ImportSource, options: ImportOptions) {
+    this.#service = service;
+    this.#source = source;
     this.#options = options;
-    this.#calls = groupCalls(options, this.#stopping.signal);
-    this.#progress = new Progress(options.source.total);
+    this.#calls = groupCalls(service, this.#stopping.signal);
+    this.#progress = new Progress(source.total);
   }
 
   async run(): Promise<Imported> {
-    const { source, concurrency } = this.#options;
-    const stop = () => this.#stopAfterCurrentCalls();
     const stopFor = (error: unknown) => this.#stopFor(error);
-
-    const removeHandlers = onStopSignal(stop);
-    const lines = source.lines(this.#stopping.signal, stopFor);
-    await Promise.all(Array.from({ length: concurrency }, () => this.#importLines(lines).catch(stopFor)));
+    const removeHandlers = onStopSignal(() => {
+      this.#progress.note("Stopping when the current calls are complete.");
+      this.#stopping.abort();
+    });
+    const lines = this.#source.lines(this.#stopping.signal, stopFor);
+    await Promise.all(Array.from({ length: this.#options.concurrency }, () => this.#importLines(lines).catch(stopFor)));
     removeHandlers();
     this.#progress.stop();
     return this.#result();
@@ -104,7 +101,7 @@ class Import {
     try {
       await this.#importGroup(line, group);
     } catch (error) {
-      if (!isOfLine(error)) throw endingError(error, this.#options);
+      if (!isOfLine(error)) throw endingError(error, this.#service);
       this.#refuse(line, error);
     }
   }
@@ -160,12 +157,7 @@ class Import {
   }
 
   #report(line: ImportLine, refusal: Refusal): void {
-    this.#progress.note(`${this.#options.source.unit} ${line.number}: ${sentenceOf(refusal)}`);
-  }
-
-  #stopAfterCurrentCalls(): void {
-    this.#progress.note("Stopping when the current calls are complete.");
-    this.#stopping.abort();
+    this.#progress.note(`${this.#source.unit} ${line.number}: ${sentenceOf(refusal)}`);
   }
 
   /** Stops because of an error. Calls of other lines that were sent are completed. */
@@ -189,15 +181,13 @@ class Import {
     const failure = this.#failure;
     if (failure !== undefined && !(failure instanceof CommandError)) throw failure;
     if (next !== Number.POSITIVE_INFINITY) {
-      this.#options.report(this.#summary());
+      if (!this.#options.json) console.info(this.#summary());
       const reason = failure ? `${failure.message}\n` : "";
       const { code, requestId } = failure ?? { code: "stopped", requestId: undefined };
       throw new CommandError(`${reason}Stopped. Continue with: --from-line ${next}`, { code, requestId });
     }
     if (fromLine > this.#lastRead + 1)
-      throw new UsageError(
-        `--from-line ${fromLine} is after the last ${this.#options.source.unit}, ${this.#lastRead}.`,
-      );
+      throw new UsageError(`--from-line ${fromLine} is after the last ${this.#source.unit}, ${this.#lastRead}.`);
     const { differs } = this.#counts;
     if (differs > 0) console.error(`Groups that differ from their lines: ${differs}. To change them, add --update.`);
     return { counts: this.#counts, summary: this.#summary() };
@@ -230,5 +220,5 @@ const readOnlyKey = (error: UserGroupServiceError): CommandError =>
 function failureOf(error: unknown): unknown {
   if (error instanceof Error && error.name === "AbortError") return undefined;
   const code = systemErrorCode(error);
-  return code ? new CommandError(`The input could not be read to its end: ${code}.`) : error;
+  return code === undefined ? error : inputFailure(code);
 }

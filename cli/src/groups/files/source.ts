@@ -3,7 +3,7 @@ import { addAbortSignal, type Readable } from "node:stream";
 import { buffer } from "node:stream/consumers";
 import { CommandError } from "../../../../common/command-error.ts";
 import { linesOf } from "../../support/lines.ts";
-import { systemErrorCode } from "../../support/output.ts";
+import { onSystemError } from "../../support/output.ts";
 import type { Refusal } from "../../support/transport.ts";
 import type { ColumnOptions } from "./csv-columns.ts";
 import { readCsv } from "./csv-read.ts";
@@ -55,6 +55,10 @@ export async function csvSource(input: Readable, options: ColumnOptions): Promis
   };
 }
 
+/** The error of an input that cannot be read, with the code of its cause. */
+export const inputFailure = (code: string): CommandError =>
+  new CommandError(`The input could not be read to its end: ${code}.`);
+
 /** More than a spreadsheet of a million rows has. */
 const CSV_BYTES_MAX = 256 * 1024 * 1024;
 
@@ -70,10 +74,5 @@ async function bytesOf(input: Readable): Promise<Buffer> {
       yield chunk as Buffer;
     }
   };
-  try {
-    return await buffer(bounded());
-  } catch (error) {
-    const code = systemErrorCode(error);
-    throw code ? new CommandError(`The input could not be read to its end: ${code}.`) : error;
-  }
+  return buffer(bounded()).catch(onSystemError(inputFailure));
 }

@@ -2,6 +2,7 @@
 import { existsSync, readdirSync, readFileSync, statfsSync, statSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { Gauge, type Registry } from "prom-client";
+import { attempt } from "../../../../common/attempt.ts";
 import { newestBackupAt } from "../../backup/newest-backup.ts";
 import { systemErrorCode } from "../../support/output.ts";
 
@@ -29,7 +30,7 @@ export function measureBox(registry: Registry, box: Box): void {
     ...{ name: "ug_build_info", help: "The version that runs.", labelNames: ["version"], registers: [registry] },
   }).set({ version: box.version }, 1);
   gauge("ready", "Whether /ready is 200: 1, or 0.", async function () {
-    this.set(await isReady(box.url));
+    this.set((await isReady(box.url).catch(() => false)) ? 1 : 0);
   });
   measureDatabases(registry, box.state);
   gauge("disk_free_bytes", "Free bytes on the disk of the databases.", function () {
@@ -55,14 +56,10 @@ export function measureBox(registry: Registry, box: Box): void {
   });
 }
 
-async function isReady(url: string): Promise<0 | 1> {
-  try {
-    const response = await fetch(`${url}/ready`, { signal: AbortSignal.timeout(READY_MS_MAX) });
-    await response.arrayBuffer();
-    return response.ok ? 1 : 0;
-  } catch {
-    return 0;
-  }
+async function isReady(url: string): Promise<boolean> {
+  const response = await fetch(`${url}/ready`, { signal: AbortSignal.timeout(READY_MS_MAX) });
+  await response.arrayBuffer();
+  return response.ok;
 }
 
 /** The number and the sizes of the databases of each class, of which workerd makes a folder. Each gauge reads the folders itself. */
@@ -98,12 +95,9 @@ function databasesIn(state: string): { className: string; sizes: number[] }[] {
 
 /** By Linux's proc(5); 0 for a process that has ended. */
 function residentBytes(id: number | undefined): number {
-  try {
-    const [, kibibytes = "0"] = /^VmRSS:\s*(\d+) kB$/m.exec(readFileSync(`/proc/${id}/status`, "utf8")) ?? [];
-    return Number(kibibytes) * 1024;
-  } catch {
-    return 0;
-  }
+  const status = attempt(() => readFileSync(`/proc/${id}/status`, "utf8")) ?? "";
+  const [, kibibytes = "0"] = /^VmRSS:\s*(\d+) kB$/m.exec(status) ?? [];
+  return Number(kibibytes) * 1024;
 }
 
 /** Whether two folders are on one disk. One that does not exist yet will be on that of the folder above. */

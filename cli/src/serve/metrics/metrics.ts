@@ -3,9 +3,10 @@ import { once } from "node:events";
 import { createServer } from "node:http";
 import { PassThrough, type Readable, type Writable } from "node:stream";
 import { Counter, Histogram, openMetricsContentType, Registry } from "prom-client";
+import { attempt } from "../../../../common/attempt.ts";
 import { CommandError } from "../../../../common/command-error.ts";
 import { textLinesOf } from "../../support/lines.ts";
-import { systemErrorCode } from "../../support/output.ts";
+import { onSystemError } from "../../support/output.ts";
 import { type Box, measureBox } from "./box-metrics.ts";
 
 /** Of the log line of each request: the route's pattern, its method, the status and time of the response, and the code of a refusal. */
@@ -86,30 +87,21 @@ export class Metrics {
         .catch((error) => response.writeHead(500).end(`${error}\n`));
     });
     server.listen(port, "127.0.0.1").unref();
-    try {
-      await once(server, "listening");
-    } catch (error) {
-      const code = systemErrorCode(error);
-      throw new CommandError(
+    const failureOf = (code: string) =>
+      new CommandError(
         code === "EADDRINUSE"
           ? `Port ${port} for metrics is busy. Choose another: --metrics-port ${port + 1}`
           : `Metrics cannot be served on port ${port}: ${code}.`,
       );
-    }
+    await once(server, "listening").catch(onSystemError(failureOf));
     const address = server.address();
     return { url: `http://127.0.0.1:${typeof address === "object" ? address?.port : port}/metrics` };
   }
 }
 
 /** The fields of a line of the log; `undefined` for a line of another kind. */
-function fieldsOf(line: string): Record<string, unknown> | undefined {
-  if (!line.startsWith("{")) return undefined;
-  try {
-    return JSON.parse(line);
-  } catch {
-    return undefined;
-  }
-}
+const fieldsOf = (line: string): Record<string, unknown> | undefined =>
+  line.startsWith("{") ? attempt(() => JSON.parse(line)) : undefined;
 
 const requestIn = (fields: Record<string, unknown>): RequestLine | undefined =>
   typeof fields.status === "number" && typeof fields.milliseconds === "number" ? (fields as RequestLine) : undefined;
