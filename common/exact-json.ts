@@ -17,10 +17,7 @@ type Frame = { kind: "object"; keys: Set<string>; key: string; atKey: boolean } 
  */
 export function findTooDeep(text: string): Issue[] {
   const position = positionOfTooDeep(text);
-  if (position === undefined) return [];
-  const scan = new InexactScan();
-  for (const { 0: token, index } of text.slice(0, position + 1).matchAll(TOKENS)) if (!scan.take(token, index)) break;
-  return scan.issues;
+  return position === undefined ? [] : issuesIn(text.slice(0, position + 1));
 }
 
 /** The position of the first bracket that opens a level too many. */
@@ -54,7 +51,10 @@ function endOfString(text: string, start: number): number {
  * reviver does not suffice: it has no positions, does not see duplicate keys, and overflows the stack on deep nesting.
  */
 export function findInexact(text: string, value: object): Issue[] {
-  if (isCanonical(text, value)) return [];
+  return isCanonical(text, value) ? [] : issuesIn(text);
+}
+
+function issuesIn(text: string): Issue[] {
   const scan = new InexactScan();
   for (const { 0: token, index } of text.matchAll(TOKENS)) if (!scan.take(token, index)) break;
   return scan.issues;

@@ -1,10 +1,8 @@
 /** What the commands of `ug` that call the service share: options and output. */
 import { type Command, Option } from "commander";
-import type { EnvironmentClient, OperatorClient } from "../../client/src/index.ts";
-import { CommandError, UsageError } from "../../common/command-error.ts";
+import { CommandError } from "../../common/command-error.ts";
 import { describedTarget, namedContext, targetOf } from "./contexts/context-store.ts";
 import { type About, described } from "./help.ts";
-import { itemNumber } from "./option-values.ts";
 import { accessToDeployment, accessToEnvironment, type ServiceAccess, type ServiceOptions } from "./service-access.ts";
 import { OutputError, print } from "./support/output.ts";
 import { jsonLineOf } from "./support/printable.ts";
@@ -50,13 +48,6 @@ function setTarget(command: Command): void {
       command.setOptionValueWithSource(name, target.context[name], "context");
 }
 
-/** @throws UsageError unless the text is the number of a key, an operator or a group. */
-export function readId(text: string): number {
-  const id = itemNumber(text);
-  if (id === undefined) throw new UsageError("Give the number as a positive whole number, as list shows it.");
-  return id;
-}
-
 /** What a command has done: an object with the names of the wire for `--json`, and a text for people. */
 export type Output = {
   body: object;
@@ -87,34 +78,25 @@ export const action = <Options extends object, Arguments extends Positionals>(ru
     });
   };
 
-/** What a command does with the calls that its credential may make, its options and its arguments. */
-type Calling<Client, Options, Arguments extends Positionals> = (
-  client: Client,
-  ...rest: Parameters<Run<Options, Arguments>>
-) => ReturnType<Run<Options, Arguments>>;
-
-const calling =
-  <Client, Options extends object, Arguments extends Positionals>(
-    accessOf: (options: ServiceOptions) => ServiceAccess<Client>,
-    run: Calling<Client, Options, Arguments>,
-  ): Run<Options, Arguments> =>
-  (options, ...rest) => {
-    const { client, credential, explained } = accessOf(options);
-    const asOperator = credential.kind === "operator";
-    return run(client, { ...options, asOperator }, ...rest).catch((error: unknown) => {
-      throw explained(error);
+/** An action that gets, before its options, the client to which the credential of the command gives access. */
+const actionWith =
+  <Client>(accessOf: (options: ServiceOptions) => ServiceAccess<Client>) =>
+  <Options extends object, Arguments extends Positionals>(
+    run: (client: Client, ...rest: Parameters<Run<Options, Arguments>>) => ReturnType<Run<Options, Arguments>>,
+  ) =>
+    action<Options, Arguments>((options, ...rest) => {
+      const { client, credential, explained } = accessOf(options);
+      const asOperator = credential.kind === "operator";
+      return run(client, { ...options, asOperator }, ...rest).catch((error: unknown) => {
+        throw explained(error);
+      });
     });
-  };
 
 /** The action of a command for operators. */
-export const operatorAction = <Options extends object, Arguments extends Positionals>(
-  run: Calling<OperatorClient, Options, Arguments>,
-) => action(calling(accessToDeployment, run));
+export const operatorAction = actionWith(accessToDeployment);
 
 /** The action of a command for the API key of an environment, or for operators who name one. */
-export const environmentAction = <Options extends object, Arguments extends Positionals>(
-  run: Calling<EnvironmentClient, Options, Arguments>,
-) => action(calling(accessToEnvironment, run));
+export const environmentAction = actionWith(accessToEnvironment);
 
 /**
  * Says what a change will do, and to which deployment.

@@ -40,20 +40,18 @@ const COMMANDS: Record<string, Record<string, Entry>> = {
 
 const ABOUT: About = {
   summary: "run and manage the user group service, which decides whose data a dashboard shows",
-  examples: [
-    [TRY, "try the service on this machine"],
-    ["ug serve --persist-to /var/lib/user-groups", "run it in production"],
-    ["ug context add prod --url https://groups.example.com --key-file key.txt", "store a deployment and a key for it"],
-    [
-      "ug keys issue --workspace acme --environment Testing --name backend --create",
+  examples: {
+    [TRY]: "try the service on this machine",
+    "ug serve --persist-to /var/lib/user-groups": "run it in production",
+    "ug context add prod --url https://groups.example.com --key-file key.txt": "store a deployment and a key for it",
+    "ug keys issue --workspace acme --environment Testing --name backend --create":
       "create an environment, and issue an API key",
-    ],
-    ["ug groups list --prefix acme-", "list groups with the API key in API_KEY"],
-    ["ug groups import customers.csv --dry-run", "show what an import would do"],
-    ["ug why < session.jwt", "find out why a viewer sees nothing"],
-    ["ug doctor --url https://groups.example.com", "check a deployment"],
-    ["ug prove --as-file one.sql --as-file two.sql", "check that your database separates two customers"],
-  ],
+    "ug groups list --prefix acme-": "list groups with the API key in API_KEY",
+    "ug groups import customers.csv --dry-run": "show what an import would do",
+    "ug why < session.jwt": "find out why a viewer sees nothing",
+    "ug doctor --url https://groups.example.com": "check a deployment",
+    "ug prove --as-file one.sql --as-file two.sql": "check that your database separates two customers",
+  },
   notes: `Credentials:
   Give them in a context, a variable or --key-file, never as arguments, which other users can read.
   API_KEY          an API key (ugk_…), which acts in its environment

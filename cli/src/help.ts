@@ -3,14 +3,14 @@ import { Command } from "commander";
 import { capitalized } from "./support/printable.ts";
 
 /** Command lines, each with what it does. */
-export type Examples = readonly (readonly [line: string, meaning: string])[];
+export type Examples = Readonly<Record<string, string>>;
 
 /** What a command is, besides its options. */
 export type About = { summary: string; examples: Examples; notes?: string };
 
 /** A command with its help, whose description is the summary as a sentence. */
 export function described(name: string, { summary, examples, notes }: About): Command {
-  const lines = examples.map(([line, meaning]) => `  # ${meaning}\n  $ ${line}`);
+  const lines = Object.entries(examples).map(([line, meaning]) => `  # ${meaning}\n  $ ${line}`);
   const help = `\nExamples:\n${lines.join("\n")}${notes === undefined ? "" : `\n\n${notes}`}`;
   return new Command(name)
     .description(`${capitalized(summary)}.`)

@@ -78,30 +78,18 @@ const SETTINGS: { readonly [Name in SettingName]: Setting<Values[Name]> } = {
         : fail("it has a blank, a line break or another character that a header cannot carry"),
     advice: howToSet("OPERATOR_TOKEN"),
   },
-  PUBLIC_URL: {
-    read: (text) => (text === "" ? ok(undefined) : text === LOOPBACK_ONLY ? ok(text) : originIn(text)),
-    advice: PUBLIC_URL_ADVICE,
-  },
+  PUBLIC_URL: optional((text) => (text === LOOPBACK_ONLY ? ok(text) : originIn(text)), PUBLIC_URL_ADVICE),
   // As in 1.0, which took only these words for permission.
   BROWSER_TOKENS: { ...oneOf(["allow", "refuse"]), empty: "refuse" },
   CONSOLE: { ...oneOf(["on", "off"]), empty: "off" },
-  JURISDICTION: {
-    read: (text) => (text === "" ? ok(undefined) : oneOf<Jurisdiction>(JURISDICTIONS).read(text)),
-    advice: "Give eu or us, or leave it empty.",
-  },
-  CLIENT_ADDRESS_HEADER: {
-    read: (text) => {
-      if (text === "") return ok(undefined);
-      return HEADER_NAME.test(text) ? ok(text) : fail("it is no name of a header");
-    },
-    advice: "Give a name such as X-Real-IP, or leave it empty.",
-  },
+  JURISDICTION: optional(oneOf<Jurisdiction>(JURISDICTIONS).read, "Give eu or us, or leave it empty."),
+  CLIENT_ADDRESS_HEADER: optional(headerName, "Give a name such as X-Real-IP, or leave it empty."),
   LOG_CLIENT_ADDRESS: oneOf(["refused", "all", "none"]),
   EVENT_DAYS: days(EVENT_DAYS_DEFAULT),
   UNDO_DAYS: days(UNDO_DAYS_DEFAULT),
   SSO_HEADER: optional((text) => {
-    if (!HEADER_NAME.test(text)) return fail("it is no name of a header");
-    return CREDENTIAL_HEADERS.includes(text.toLowerCase()) ? fail("this header carries other credentials") : ok(text);
+    const isTaken = CREDENTIAL_HEADERS.includes(text.toLowerCase());
+    return isTaken ? fail("this header carries other credentials") : headerName(text);
   }, "Give the header in which the proxy sends its assertion, such as Cf-Access-Jwt-Assertion, or leave it empty."),
   SSO_ISSUER: optional(
     httpsUrl,
@@ -147,8 +135,12 @@ function days(daysByDefault: number): Setting<number> {
 }
 
 /** A setting that has no default. */
-function optional(read: Setting<string>["read"], advice: string): Setting<string | undefined> {
+function optional<Value extends string>(read: Setting<Value>["read"], advice: string): Setting<Value | undefined> {
   return { read: (text) => (text === "" ? ok(undefined) : read(text)), advice };
+}
+
+function headerName(text: string): Result<string, string> {
+  return HEADER_NAME.test(text) ? ok(text) : fail("it is no name of a header");
 }
 
 /** A URL with https, or with http on this machine. It stays as it is written, because an issuer is compared to the letter. */

@@ -63,21 +63,25 @@ const backupsIn = (folder: string, now: string): ReturnType<typeof namesBefore> 
 const hasBackup = (folder: string): boolean => readdirSync(folder).some((name) => name.startsWith(REGISTRY_FILE));
 
 /**
- * The files at a path: the path of a file, of a folder of `--all`, or of the parent of such folders, whose newest is taken. `folder` is the folder
- * of the files, unless the path is a file; `later` are folders with a time in the future, which a wrong clock has made.
+ * The files of the backup at a path: the path of a file, of a folder of `--all`, or of the parent of such folders, whose newest is taken.
+ * `folder` is the folder of the files, unless the path is a file. Says on standard error which folder was taken, and which was not: one
+ * with a time in the future, which a wrong clock has made.
  *
  * @throws UsageError if there is none.
  */
-export function filesAt(path: string, now: Date): { files: string[]; folder?: string; later: string[] } {
+export function backupAt(path: string): { files: string[]; folder?: string } {
   const stats = statSync(path, { throwIfNoEntry: false });
   if (!stats) throw new UsageError(`There is no file or folder ${JSON.stringify(path)}.`);
-  if (!stats.isDirectory()) return { files: [path], later: [] };
-  const { backups, later } = inFolder(path, () => backupsIn(path, nameAt(now)));
+  if (!stats.isDirectory()) return { files: [path] };
+  const { backups, later } = inFolder(path, () => backupsIn(path, nameAt(new Date())));
   const newest = backups.at(-1);
   const folder = newest === undefined ? path : join(path, newest);
   const files = filesIn(folder);
   if (files.length === 0) throw new UsageError(`The folder ${path} has no backup.`);
-  return { files, folder, later };
+  if (folder !== path) console.error(`The newest backup is ${folder}.`);
+  if (later.length > 0)
+    console.error(`Later than now, so left out: ${later.join(", ")}. The clock is wrong now, or was wrong then.`);
+  return { files, folder };
 }
 
 /** The backups in a folder. That of the registry is the first: the service needs its record of purged groups for the others. */
@@ -87,13 +91,4 @@ function filesIn(folder: string): string[] {
   return [...names.filter(isRegistry), ...names.filter((name) => !isRegistry(name)).toSorted()].map((name) =>
     join(folder, name),
   );
-}
-
-/** The files of the backup at a path, as `filesAt` finds them. Says on standard error which folder was taken, and which was not. */
-export function backupAt(path: string): Pick<ReturnType<typeof filesAt>, "files" | "folder"> {
-  const { files, folder, later } = filesAt(path, new Date());
-  if (folder !== undefined && folder !== path) console.error(`The newest backup is ${folder}.`);
-  if (later.length > 0)
-    console.error(`Later than now, so left out: ${later.join(", ")}. The clock is wrong now, or was wrong then.`);
-  return { files, ...(folder !== undefined && { folder }) };
 }

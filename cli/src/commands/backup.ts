@@ -7,7 +7,7 @@ import { type Admin, adminFor, environmentsOf, nameOf, type Place, pagesOf, pars
 import { action, type Output, serviceCommand } from "../command.ts";
 import { environmentQueryOf } from "../environment-options.ts";
 import { Progress } from "../groups/progress.ts";
-import { wholeNumberReader } from "../option-values.ts";
+import { collected, wholeNumberReader } from "../option-values.ts";
 import type { ServiceOptions } from "../service-access.ts";
 import { compareCommand, keygenCommand, verifyCommand } from "./backup/examine.ts";
 
@@ -19,16 +19,16 @@ type TakeOptions = ServiceOptions & { registry?: boolean; all?: string; keep?: n
 export const command = (): Command =>
   serviceCommand("backup", {
     summary: "back up environments and the registry, and verify backups",
-    examples: [
-      ["ug backup acme.ndjson --workspace acme --environment Customer", "one environment"],
-      ["ug backup registry.ndjson --registry", "operators, environments and numbers of purged groups"],
-      ["ug backup --all /var/backups/user-groups --keep 30", "everything, in a new folder; keep the newest 30"],
-      ["ug backup acme.ndjson.age --workspace acme --environment Customer --recipient age1…", "encrypted"],
-      ["ug backup - --registry | gzip > registry.ndjson.gz", "to standard output"],
-      ["ug backup verify acme.ndjson", "restore it into a service of its own, and compare"],
-      ["ug backup compare acme.ndjson", "what a restore would bring back"],
-      ["ug backup keygen backup.key", "create a key of age, and print its public key for --recipient"],
-    ],
+    examples: {
+      "ug backup acme.ndjson --workspace acme --environment Customer": "one environment",
+      "ug backup registry.ndjson --registry": "operators, environments and numbers of purged groups",
+      "ug backup --all /var/backups/user-groups --keep 30": "everything, in a new folder; keep the newest 30",
+      "ug backup acme.ndjson.age --workspace acme --environment Customer --recipient age1…": "encrypted",
+      "ug backup - --registry | gzip > registry.ndjson.gz": "to standard output",
+      "ug backup verify acme.ndjson": "restore it into a service of its own, and compare",
+      "ug backup compare acme.ndjson": "what a restore would bring back",
+      "ug backup keygen backup.key": "create a key of age, and print its public key for --recipient",
+    },
     notes:
       "The backup has the state at its end; the service accepts writes meanwhile. The command needs the key of an operator with the role backup\n" +
       "or admin. A backup has names, properties, mappings, nonces of tokens and hashes of keys, but no credential. Together with SIGNING_KEYS it\n" +
@@ -50,7 +50,7 @@ export const command = (): Command =>
     )
     .addOption(
       new Option("--recipient <key>", "encrypt for this public key of age; may be repeated")
-        .argParser((key: string, keys: string[]) => [...keys, key])
+        .argParser(collected)
         .default([], "none"),
     )
     .action(

@@ -12,11 +12,11 @@ const SHELLS = ["bash", "zsh", "fish"];
 export const command = (): Command =>
   described("completion", {
     summary: "print the script with which a shell completes commands, options and the names of contexts",
-    examples: [
-      ["ug completion bash > ~/.local/share/bash-completion/completions/ug", "bash, with the package bash-completion"],
-      ["ug completion zsh > ~/.zsh/completions/_ug", "zsh, if this folder is in fpath before compinit"],
-      ["ug completion fish > ~/.config/fish/completions/ug.fish", "fish"],
-    ],
+    examples: {
+      "ug completion bash > ~/.local/share/bash-completion/completions/ug": "bash, with the package bash-completion",
+      "ug completion zsh > ~/.zsh/completions/_ug": "zsh, if this folder is in fpath before compinit",
+      "ug completion fish > ~/.config/fish/completions/ug.fish": "fish",
+    },
     notes: "The script calls ug, so ug must be in a folder of PATH.",
   })
     .addArgument(new Argument("<shell>", "bash, zsh or fish").choices(SHELLS))

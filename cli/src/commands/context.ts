@@ -27,11 +27,11 @@ export const command = (): Command =>
     "context",
     {
       summary: "store deployments with their keys, and choose one",
-      examples: [
-        ["ug context add prod --url https://groups.example.com --key-file key.txt", "a deployment and a key for it"],
-        ["ug context use prod", "for commands that name no other"],
-        ["ug groups list --context staging", "another one, once"],
-      ],
+      examples: {
+        "ug context add prod --url https://groups.example.com --key-file key.txt": "a deployment and a key for it",
+        "ug context use prod": "for commands that name no other",
+        "ug groups list --context staging": "another one, once",
+      },
       notes:
         "A context is a file with mode 0600 in ~/.config/ug, or in the folder ug of XDG_CONFIG_HOME, with a copy of the key. A command uses its\n" +
         "options first, then --context or UG_CONTEXT, then API_KEY, OPERATOR_KEY, OPERATOR_TOKEN and SERVICE_URL, then the context in use.\n" +
@@ -45,17 +45,13 @@ type AddOptions = EnvironmentOptions & { url: string; keyFile: string; replace?:
 const addCommand = () =>
   plainCommand("add", {
     summary: "store a deployment and a key, after a check of the key",
-    examples: [
-      ["ug context add prod --url https://groups.example.com --key-file key.txt", "the key in a file"],
-      [
-        "pass show groups/staging | ug context add staging --url https://staging.example.com --key-file -",
+    examples: {
+      "ug context add prod --url https://groups.example.com --key-file key.txt": "the key in a file",
+      "pass show groups/staging | ug context add staging --url https://staging.example.com --key-file -":
         "from a program",
-      ],
-      [
-        "ug context add acme --url https://groups.example.com --key-file key.txt --workspace acme --environment Customer",
+      "ug context add acme --url https://groups.example.com --key-file key.txt --workspace acme --environment Customer":
         "an operator's key, for the commands on one environment",
-      ],
-    ],
+    },
     notes:
       "The command stores nothing if the deployment cannot be reached, or refuses the key. The first context is in use at once.",
   })
@@ -102,10 +98,10 @@ function placeOf(options: EnvironmentOptions): Pick<Context, "workspace" | "envi
 const useCommand = () =>
   plainCommand("use", {
     summary: "use a context when neither options nor variables name a deployment",
-    examples: [
-      ["ug context use prod", "from now on"],
-      ["ug context use --none", "none any more"],
-    ],
+    examples: {
+      "ug context use prod": "from now on",
+      "ug context use --none": "none any more",
+    },
   })
     .argument("[name]", "the name of the context", readContextName)
     .option("--none", "use no context")
@@ -129,7 +125,7 @@ function noteVariables(): void {
 const listCommand = () =>
   plainCommand("list", {
     summary: "list the contexts, without their keys",
-    examples: [["ug context list", "a table, with an asterisk at the one in use"]],
+    examples: { "ug context list": "a table, with an asterisk at the one in use" },
   }).action(
     action(async () => {
       const inUse = nameInUse();
@@ -161,7 +157,7 @@ const EMPTY = { name: null, url: null, holder: null, workspace: null, environmen
 const removeCommand = () =>
   plainCommand("remove", {
     summary: "remove a context and its copy of the key, which stays valid",
-    examples: [["ug context remove staging", "the key itself is revoked with ug keys revoke or ug operators revoke"]],
+    examples: { "ug context remove staging": "the key itself is revoked with ug keys revoke or ug operators revoke" },
   })
     .argument("<name>", "the name of the context", readContextName)
     .action(

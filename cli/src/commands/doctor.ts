@@ -27,11 +27,11 @@ const ENDS_SOON_MS = 14 * 24 * 60 * 60 * 1000;
 export const command = (): Command =>
   serviceCommand("doctor", {
     summary: "check a deployment, and say how to fix it",
-    examples: [
-      ["ug doctor", "the service on this machine, and its secrets"],
-      ["API_KEY=… ug doctor --url https://groups.example.com", "also what an API key can do there"],
-      ["ug doctor --env-file /etc/user-groups/env", "the secrets of ug serve"],
-    ],
+    examples: {
+      "ug doctor": "the service on this machine, and its secrets",
+      "API_KEY=… ug doctor --url https://groups.example.com": "also what an API key can do there",
+      "ug doctor --env-file /etc/user-groups/env": "the secrets of ug serve",
+    },
     notes: "It changes nothing. It exits with 1 if a check has failed.",
   })
     .option(
@@ -85,6 +85,9 @@ async function read(path: string, url: URL) {
 const causeOf = (error: unknown): string =>
   error instanceof Error && error.cause instanceof Error ? error.cause.message : String(error);
 
+/** Whether a page was read, and is none of the service. */
+const isMalformed = (error: unknown): boolean => error instanceof SyntaxError || error instanceof z.ZodError;
+
 /** Whether the service responds, which version it is, and whether its clock agrees with this one. */
 async function checkService(url: URL): Promise<{ findings: Finding[]; isUp: boolean }> {
   const startedAt = Date.now();
@@ -126,12 +129,8 @@ function checkClock(date: string | null, now: number): Finding {
   const at = Date.parse(date ?? "");
   if (Number.isNaN(at)) return skipped("clock", "the service does not show its time");
   const seconds = Math.round(Math.abs(at - now) / 1000);
-  return seconds <= CLOCK_SECONDS_MAX
-    ? ok("clock", "agrees with the clock of this machine")
-    : failed(
-        "clock",
-        `The clocks of the service and of this machine differ by ${seconds} s. Synchronise both with NTP.`,
-      );
+  const differ = `The clocks of the service and of this machine differ by ${seconds} s. Synchronise both with NTP.`;
+  return seconds > CLOCK_SECONDS_MAX ? failed("clock", differ) : ok("clock", "agrees with the clock of this machine");
 }
 
 /** Whether the registry answers, and its storage can be read. */
@@ -147,9 +146,8 @@ async function checkReadiness(url: URL): Promise<Finding> {
     const what = `not ready: ${found.join(", ")}. The log has the reason in a line of level error.`;
     return failed(check, found.includes("settings") ? `${what} ${UNREADABLE}` : what);
   } catch (error) {
-    if (error instanceof SyntaxError || error instanceof z.ZodError)
-      return failed(check, "/ready is not answered by this service. Check the proxy in front of it.");
-    return failed(check, `/ready cannot be read: ${causeOf(error)}.`);
+    const foreign = "/ready is not answered by this service. Check the proxy in front of it.";
+    return failed(check, isMalformed(error) ? foreign : `/ready cannot be read: ${causeOf(error)}.`);
   }
 }
 
@@ -167,10 +165,8 @@ async function checkKeys(url: URL): Promise<{ finding: Finding; shown?: unknown[
     const { keys } = JwkSet.parse(JSON.parse(text));
     if (status === 200 && keys.length > 0) return { finding: ok(check, `${path} shows ${keys.length}`), shown: keys };
   } catch (error) {
-    if (!(error instanceof SyntaxError || error instanceof z.ZodError))
-      return {
-        finding: failed(check, `${path} cannot be read: ${causeOf(error)}. Check the proxy in front of the service.`),
-      };
+    const unread = `${path} cannot be read: ${causeOf(error)}. Check the proxy in front of the service.`;
+    if (!isMalformed(error)) return { finding: failed(check, unread) };
   }
   return { finding: failed(check, `${path} shows none, so nobody can verify sessions. See the log of the service.`) };
 }
@@ -201,13 +197,10 @@ async function checkCredential(url: URL, options: Options): Promise<Finding[]> {
   }
   const { expires_at: expiresAt } = caller;
   const endsSoon = typeof expiresAt === "string" && Date.parse(expiresAt) - Date.now() < ENDS_SOON_MS;
-  return [
-    endsSoon
-      ? warning("credential", `${credential.source} ends at ${expiresAt}: roll it before`)
-      : ok("credential", `${credential.source} is accepted, as ${caller.kind}`),
-    ok("schema", "the database can be read"),
-    await checkPublicUrl(url, credential),
-  ];
+  const accepted = endsSoon
+    ? warning("credential", `${credential.source} ends at ${expiresAt}: roll it before`)
+    : ok("credential", `${credential.source} is accepted, as ${caller.kind}`);
+  return [accepted, ok("schema", "the database can be read"), await checkPublicUrl(url, credential)];
 }
 
 /** Asks for a session of a group that does not exist: the service checks PUBLIC_URL before it looks for the group. */
@@ -220,10 +213,7 @@ async function checkPublicUrl(url: URL, credential: Credential): Promise<Finding
   const code = failure instanceof CommandError ? failure.code : "unknown";
   if (code === "user_group_not_found") return ok(check, "sessions can be minted here");
   if (code === "insufficient_access") return skipped(check, "this API key does not mint sessions");
-  return code === "service_not_configured"
-    ? failed(
-        check,
-        `Set PUBLIC_URL to the origin by which users reach the service, such as ${isLoopback(url) ? "https://groups.example.com" : url.origin}.`,
-      )
-    : failed(check, `A session cannot be minted: ${code}.`);
+  if (code !== "service_not_configured") return failed(check, `A session cannot be minted: ${code}.`);
+  const origin = isLoopback(url) ? "https://groups.example.com" : url.origin;
+  return failed(check, `Set PUBLIC_URL to the origin by which users reach the service, such as ${origin}.`);
 }

@@ -15,7 +15,7 @@ export const command = (): Command =>
     "environments",
     {
       summary: "list the environments of the deployment",
-      examples: [["ug environments list", "all workspaces, and where each environment is placed"]],
+      examples: { "ug environments list": "all workspaces, and where each environment is placed" },
       notes: "The first API key creates an environment: ug keys issue --create.",
     },
     [listCommand()],
@@ -24,10 +24,10 @@ export const command = (): Command =>
 const listCommand = () =>
   serviceCommand("list", {
     summary: "list the environments of all workspaces, and where each is placed",
-    examples: [
-      ["ug environments list", "a table"],
-      ["ug environments list --json | jq -r '.environments[].workspace'", "the workspaces"],
-    ],
+    examples: {
+      "ug environments list": "a table",
+      "ug environments list --json | jq -r '.environments[].workspace'": "the workspaces",
+    },
     notes: "This command takes the key of an operator, in OPERATOR_KEY.",
   }).action(
     operatorAction(async (operator: OperatorClient) => {

@@ -11,10 +11,10 @@ import type { ServiceOptions } from "../service-access.ts";
 export const command = (): Command =>
   serviceCommand("erase", {
     summary: "permanently delete all groups, keys and events of an environment",
-    examples: [
-      ["ug erase --workspace acme --environment Testing", "says what it would delete, and changes nothing"],
-      ["ug erase --workspace acme --environment Testing --confirm acme/Testing", "erases it; this has no undo"],
-    ],
+    examples: {
+      "ug erase --workspace acme --environment Testing": "says what it would delete, and changes nothing",
+      "ug erase --workspace acme --environment Testing --confirm acme/Testing": "erases it; this has no undo",
+    },
     notes:
       "This command takes the key of an admin, in OPERATOR_KEY. docs/operators/erasing.md says where copies are left, and until when.",
     inEnvironment: true,

@@ -4,10 +4,11 @@ import type { Command } from "commander";
 import type { ChangeEvent, EventPage, EventsInput, FeedReader, HistoryPage } from "../../../client/src/index.ts";
 import { CommandError, UsageError } from "../../../common/command-error.ts";
 import { EVENTS_MAX } from "../../../common/limits.ts";
-import { action, readId, serviceCommand } from "../command.ts";
+import { action, serviceCommand } from "../command.ts";
 import { environmentName } from "../environment-options.ts";
 import { AllFeeds, eventsBefore } from "../events/all-feeds.ts";
 import { onStopSignal } from "../groups/stop-signals.ts";
+import { reader, readId } from "../option-values.ts";
 import { accessToDeployment, accessToEnvironment, type ServiceAccess, type ServiceOptions } from "../service-access.ts";
 import { given } from "../support/given.ts";
 import { print } from "../support/output.ts";
@@ -34,18 +35,18 @@ const LATEST = "latest";
 export const command = (): Command =>
   serviceCommand("events", {
     summary: "print the changes of an environment, oldest first, and wait for more with --follow",
-    examples: [
-      ["ug events --follow", "the environment of API_KEY, until Ctrl-C"],
-      ["ug events --workspace acme --environment Customer", "as an operator"],
-      ["ug events --deployment", "operators and environments, as an operator"],
-      ["ug events --all --actor operator:3", "what one operator has changed anywhere"],
-      ["ug events --all --follow --cursor latest", "all new changes in the deployment"],
-      ["ug events --since 2026-01-31T00:00:00Z --until 2026-02-01T00:00:00Z", "what happened on one day"],
-      ["ug events --type user_group.deleted --json", "one line of JSON for each event"],
-      ["ug events --actor api_key:3 --since 2026-01-31T09:00:00Z", "what one key has changed since then"],
-      ["ug events --cursor latest --follow", "only new changes"],
-      ["ug events --team-id 7 --newest-first", "the history of group 7, even if it was deleted"],
-    ],
+    examples: {
+      "ug events --follow": "the environment of API_KEY, until Ctrl-C",
+      "ug events --workspace acme --environment Customer": "as an operator",
+      "ug events --deployment": "operators and environments, as an operator",
+      "ug events --all --actor operator:3": "what one operator has changed anywhere",
+      "ug events --all --follow --cursor latest": "all new changes in the deployment",
+      "ug events --since 2026-01-31T00:00:00Z --until 2026-02-01T00:00:00Z": "what happened on one day",
+      "ug events --type user_group.deleted --json": "one line of JSON for each event",
+      "ug events --actor api_key:3 --since 2026-01-31T09:00:00Z": "what one key has changed since then",
+      "ug events --cursor latest --follow": "only new changes",
+      "ug events --team-id 7 --newest-first": "the history of group 7, even if it was deleted",
+    },
     notes:
       "A line has a change's time, its type, its group or key, and who made it. At the end the command prints to standard error the\n" +
       "cursor from which to continue. With --json, each event is as GET /api/events shows it.",
@@ -179,14 +180,11 @@ async function* pagesOf(reader: FeedReader, input: EventsInput, stop: AbortSigna
   }
 }
 
-/** A reader for an option that is a time. It throws a UsageError for anything else. */
-const timeReader =
-  (name: string) =>
-  (text: string): Date => {
+const timeReader = (name: string) =>
+  reader((text) => {
     const time = new Date(text);
-    if (Number.isNaN(time.getTime())) throw new UsageError(`Give --${name} as a time such as 2026-01-31T09:00:00Z.`);
-    return time;
-  };
+    return Number.isNaN(time.getTime()) ? undefined : time;
+  }, `Give --${name} as a time such as 2026-01-31T09:00:00Z.`);
 
 /** The longest type of event that there is. */
 const TYPE_WIDTH = "user_group.token_rotated".length;

@@ -5,10 +5,10 @@ import type { ApiKey, Environment, IssuedKey, LocationHint, OperatorClient, Scop
 import { CommandError, UsageError } from "../../../common/command-error.ts";
 import { tagWord } from "../../../common/environment.ts";
 import { LIST_ITEMS_MAX } from "../../../common/limits.ts";
-import { announce, type Output, operatorAction, readId, requireYes, serviceCommand, YES } from "../command.ts";
+import { announce, type Output, operatorAction, requireYes, serviceCommand, YES } from "../command.ts";
 import { environmentName, environmentOf } from "../environment-options.ts";
 import { commandGroup } from "../help.ts";
-import { readSeconds } from "../option-values.ts";
+import { readId, readSeconds } from "../option-values.ts";
 import { hasCode, reworded, type ServiceOptions } from "../service-access.ts";
 import { given } from "../support/given.ts";
 import { escapeInvisible, quoted } from "../support/printable.ts";
@@ -24,11 +24,11 @@ export const command = (): Command =>
     "keys",
     {
       summary: "issue, list, roll and revoke the API keys of an environment",
-      examples: [
-        [`ug keys issue ${IN_ACME} --name backend --create`, "the first key creates the environment"],
-        [`ug keys list ${IN_ACME}`, "see what is in use"],
-        [`ug keys roll 3 ${IN_ACME} --grace 1h`, "replace a key without an interruption"],
-      ],
+      examples: {
+        [`ug keys issue ${IN_ACME} --name backend --create`]: "the first key creates the environment",
+        [`ug keys list ${IN_ACME}`]: "see what is in use",
+        [`ug keys roll 3 ${IN_ACME} --grace 1h`]: "replace a key without an interruption",
+      },
       notes: "These commands take the key of an operator, in OPERATOR_KEY.",
     },
     [issueCommand(), listCommand(), rollCommand(), revokeCommand()],
@@ -46,12 +46,12 @@ type IssueOptions = ServiceOptions & {
 const issueCommand = () =>
   serviceCommand("issue", {
     summary: "issue an API key, and print it once",
-    examples: [
-      [`ug keys issue ${IN_ACME} --name backend`, "all scopes, no end"],
-      [`ug keys issue ${IN_ACME} --name report --access read --expires-in 90d`, "reads, for 90 days"],
-      [`ug keys issue ${IN_ACME} --name pages --scopes sessions:create`, "mints viewer sessions alone"],
-      ["ug keys issue --workspace globex --environment Customer --name backend --create", "a new environment"],
-    ],
+    examples: {
+      [`ug keys issue ${IN_ACME} --name backend`]: "all scopes, no end",
+      [`ug keys issue ${IN_ACME} --name report --access read --expires-in 90d`]: "reads, for 90 days",
+      [`ug keys issue ${IN_ACME} --name pages --scopes sessions:create`]: "mints viewer sessions alone",
+      "ug keys issue --workspace globex --environment Customer --name backend --create": "a new environment",
+    },
     notes: "A time is a number and s, m, h or d.",
     inEnvironment: true,
     takesReason: true,
@@ -99,11 +99,11 @@ async function requireEnvironment(operator: OperatorClient, environment: Environ
 const listCommand = () =>
   serviceCommand("list", {
     summary: "list the keys, revoked and expired ones included, without their text",
-    examples: [
-      [`ug keys list ${IN_ACME}`, "a table"],
-      ["ug keys list --all --unused-for 90d", "keys of all environments that nobody has used for 90 days"],
-      ["ug keys list --all --ending-within 14d", "keys to replace soon"],
-    ],
+    examples: {
+      [`ug keys list ${IN_ACME}`]: "a table",
+      "ug keys list --all --unused-for 90d": "keys of all environments that nobody has used for 90 days",
+      "ug keys list --all --ending-within 14d": "keys to replace soon",
+    },
     notes: "With --unused-for or --ending-within, only valid keys are listed; with both, those of which both is true.",
     inEnvironment: true,
   })
@@ -155,10 +155,10 @@ const keysOf = (operator: OperatorClient, environment: Environment): Promise<Api
 const rollCommand = () =>
   serviceCommand("roll", {
     summary: "issue a key in place of another, which stays valid for the grace",
-    examples: [
-      [`ug keys roll 3 ${IN_ACME} --grace 1h`, "the old key works for one more hour"],
-      [`ug keys roll 3 ${IN_ACME}`, "the old key ends at once"],
-    ],
+    examples: {
+      [`ug keys roll 3 ${IN_ACME} --grace 1h`]: "the old key works for one more hour",
+      [`ug keys roll 3 ${IN_ACME}`]: "the old key ends at once",
+    },
     inEnvironment: true,
     takesReason: true,
   })
@@ -176,10 +176,10 @@ const rollCommand = () =>
 const revokeCommand = () =>
   serviceCommand("revoke", {
     summary: "revoke a key at once, and the viewer sessions that it has minted",
-    examples: [
-      [`ug keys revoke 3 ${IN_ACME}`, "shows which key it is, and changes nothing"],
-      [`ug keys revoke 3 ${IN_ACME} --yes`, "revokes it; this has no undo"],
-    ],
+    examples: {
+      [`ug keys revoke 3 ${IN_ACME}`]: "shows which key it is, and changes nothing",
+      [`ug keys revoke 3 ${IN_ACME} --yes`]: "revokes it; this has no undo",
+    },
     inEnvironment: true,
     takesReason: true,
   })

@@ -4,9 +4,9 @@ import { type Command, Option } from "commander";
 import type { IssuedOperator, Operator, OperatorClient, Role } from "../../../client/src/index.ts";
 import { CommandError, UsageError } from "../../../common/command-error.ts";
 import { LIST_ITEMS_MAX } from "../../../common/limits.ts";
-import { announce, type Output, operatorAction, readId, requireYes, serviceCommand, YES } from "../command.ts";
+import { announce, type Output, operatorAction, requireYes, serviceCommand, YES } from "../command.ts";
 import { commandGroup } from "../help.ts";
-import { readSeconds } from "../option-values.ts";
+import { readId, readSeconds } from "../option-values.ts";
 import type { ServiceOptions } from "../service-access.ts";
 import { given } from "../support/given.ts";
 import { quoted } from "../support/printable.ts";
@@ -22,11 +22,11 @@ export const command = (): Command =>
     "operators",
     {
       summary: "issue, list, roll and revoke the keys of operators",
-      examples: [
-        ["ug operators issue anna --role admin", "the key of a new operator"],
-        ["ug operators list", "who there is"],
-        ["ug operators revoke 3 --yes", "end a key at once"],
-      ],
+      examples: {
+        "ug operators issue anna --role admin": "the key of a new operator",
+        "ug operators list": "who there is",
+        "ug operators revoke 3 --yes": "end a key at once",
+      },
       notes:
         "These commands take the key of an admin, in OPERATOR_KEY. The first admin comes from the bootstrap token, in OPERATOR_TOKEN.",
     },
@@ -38,15 +38,13 @@ type IssueOptions = ServiceOptions & { name?: string; role: Role; email?: string
 const issueCommand = () =>
   serviceCommand("issue", {
     summary: "issue the key of a new operator, and show it this once",
-    examples: [
-      ["ug operators issue anna --role admin", "may do everything"],
-      ["ug operators issue ada --email ada@example.com --no-key", "may read, and signs in with her company alone"],
-      ["ug operators issue nightly --role backup", "may list environments and take backups, and nothing else"],
-      [
-        "ug operators issue night-shift --role support --expires-in 90d",
+    examples: {
+      "ug operators issue anna --role admin": "may do everything",
+      "ug operators issue ada --email ada@example.com --no-key": "may read, and signs in with her company alone",
+      "ug operators issue nightly --role backup": "may list environments and take backups, and nothing else",
+      "ug operators issue night-shift --role support --expires-in 90d":
         "may change, suspend, rotate and restore groups, for 90 days",
-      ],
-    ],
+    },
     notes: "A time is a number and s, m, h or d.",
     takesReason: true,
   })
@@ -76,10 +74,10 @@ function nameIn({ name }: IssueOptions, argument: string | undefined): string {
 const listCommand = () =>
   serviceCommand("list", {
     summary: "list the operators, revoked and expired ones included, never their keys",
-    examples: [
-      ["ug operators list", "a table"],
-      ["ug operators list --json | jq '.operators[] | select(.role == \"admin\")'", "the admins"],
-    ],
+    examples: {
+      "ug operators list": "a table",
+      "ug operators list --json | jq '.operators[] | select(.role == \"admin\")'": "the admins",
+    },
   }).action(
     operatorAction(async (client: OperatorClient) => {
       const operators = await operatorsOf(client);
@@ -93,7 +91,7 @@ const operatorsOf = (client: OperatorClient): Promise<Operator[]> =>
 const rollCommand = () =>
   serviceCommand("roll", {
     summary: "issue a key in place of an operator's, which stays valid for the grace",
-    examples: [["ug operators roll 3 --grace 1h", "the old key works for one more hour"]],
+    examples: { "ug operators roll 3 --grace 1h": "the old key works for one more hour" },
     takesReason: true,
   })
     .argument("<id>", "the number of the operator", readId)
@@ -109,11 +107,11 @@ const rollCommand = () =>
 const revokeCommand = () =>
   serviceCommand("revoke", {
     summary: "revoke an operator's key at once",
-    examples: [
-      ["ug operators revoke 3", "shows who it is, and changes nothing"],
-      ["ug operators revoke 3 --yes", "revokes the key; this has no undo"],
-      ["ug operators revoke 1 --yes --force", "even that of the last admin"],
-    ],
+    examples: {
+      "ug operators revoke 3": "shows who it is, and changes nothing",
+      "ug operators revoke 3 --yes": "revokes the key; this has no undo",
+      "ug operators revoke 1 --yes --force": "even that of the last admin",
+    },
     takesReason: true,
   })
     .argument("<id>", "the number of the operator", readId)

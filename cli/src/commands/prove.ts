@@ -7,6 +7,7 @@ import { withDatabase } from "../../../prove/src/database.ts";
 import { type Proof, prove } from "../../../prove/src/prove.ts";
 import { readSetup, type Setup } from "../../../prove/src/setup.ts";
 import { described } from "../help.ts";
+import { collected } from "../option-values.ts";
 import { explaining, print } from "../support/output.ts";
 import { escapeInvisible, jsonLineOf } from "../support/printable.ts";
 import { tableOf } from "../support/table.ts";
@@ -22,20 +23,17 @@ type Options = {
 
 const EXIT_CODES = { proven: 0, mistakes: 1, not_judged: 4 } as const;
 
-const collected = (value: string, before: string[] = []): string[] => [...before, value];
+const asCustomer = (id: number) => `--as "SET LOCAL ROLE dashboard; SET LOCAL app.customer = '${id}'"`;
 
 export const command = (): Command =>
   described("prove", {
     summary:
       "prove that two customers do not see each other's rows in your PostgreSQL, or name the mistakes and their fixes",
-    examples: [
-      [
-        `ug prove --as "SET LOCAL ROLE dashboard; SET LOCAL app.customer = '1'" --as "SET LOCAL ROLE dashboard; SET LOCAL app.customer = '2'"`,
-        "two customers who have rows, each by the SQL of your backend",
-      ],
-      ["ug prove --as-file one.sql --as-file two.sql --accept public.countries", "a table that all customers share"],
-      ["ug prove --as-file ann.sql --as-file ben.sql", "two people of one customer"],
-    ],
+    examples: {
+      [`ug prove ${asCustomer(1)} ${asCustomer(2)}`]: "two customers who have rows, each by the SQL of your backend",
+      "ug prove --as-file one.sql --as-file two.sql --accept public.countries": "a table that all customers share",
+      "ug prove --as-file ann.sql --as-file ben.sql": "two people of one customer",
+    },
     notes: `DATABASE_URL has the connection, with the user of your dashboards' backend: postgres://USER@HOST:5432/DATABASE. Set it in the environment; the
 password can also be in PGPASSWORD or ~/.pgpass. sslmode and sslrootcert in it work as in psql. The command changes nothing: its transactions are
 read-only, and it prints no value of a row.

@@ -14,15 +14,12 @@ type Options = ServiceOptions & RestoreOptions & { identityFile?: string };
 export const command = (): Command =>
   serviceCommand("restore", {
     summary: "restore a backup into its environment, which must be empty",
-    examples: [
-      ["ug restore acme.ndjson", "one environment, or the registry: the file says which"],
-      [
-        "ug restore /var/backups/user-groups",
-        "a whole deployment, the registry first, of the newest folder in this one",
-      ],
-      ["ug restore acme.ndjson --rotate-tokens --revoke-keys", "after a leak: no credential of the backup works"],
-      ["ug restore acme.ndjson --unsigned", "a backup of 1.0, or one whose signing key is gone, if you trust the file"],
-    ],
+    examples: {
+      "ug restore acme.ndjson": "one environment, or the registry: the file says which",
+      "ug restore /var/backups/user-groups": "a whole deployment, the registry first, of the newest folder in this one",
+      "ug restore acme.ndjson --rotate-tokens --revoke-keys": "after a leak: no credential of the backup works",
+      "ug restore acme.ndjson --unsigned": "a backup of 1.0, or one whose signing key is gone, if you trust the file",
+    },
     notes:
       "With the same SIGNING_KEYS, every token, key and session of the backup works again. Groups that were purged since stay purged. After\n" +
       "an interruption, run the same command again. An empty registry has no operators: set OPERATOR_TOKEN.",
@@ -68,34 +65,27 @@ const unknownOperator = (url: URL, { source }: Credential): CommandError =>
 async function restoreFile(admin: Admin, file: string, options: Options): Promise<{ place: Place; wasThere: boolean }> {
   const progress = new Progress(0);
   let place: Place;
-  let isDone = false;
-  let isThere = false;
+  let isDone: boolean | undefined;
   let last = "";
   try {
     for await (const { page, number, ...rest } of readFile(file, options.identityFile)) {
+      place = rest.place;
       last = page;
-      if (number === 1) {
-        place = rest.place;
-        isThere = await isNotEmpty(async () => {
-          isDone = await sendPage(admin, place, page, options);
-        });
-      } else if (!isThere) isDone = await sendPage(admin, place, page, options);
+      if (number === 1) isDone = await sendIfEmpty(admin, place, page, options);
+      else if (isDone !== undefined) isDone = await sendPage(admin, place, page, options);
       progress.update(number, `${nameOf(place)}: ${number} pages`);
     }
     // If an environment has not changed since a complete restore, it accepts the last page of that backup again, and no other page.
-    if (isThere)
-      await isNotEmpty(async () => {
-        isDone = await sendPage(admin, place, last, options);
-      });
-    if (isThere && !isDone) throw notEmpty(place);
+    const wasThere = isDone === undefined;
+    if (wasThere) isDone = await sendIfEmpty(admin, place, last, options);
+    if (isDone) return { place, wasThere };
+    if (wasThere) throw notEmpty(place);
   } finally {
     progress.stop();
   }
-  if (!isDone)
-    throw new CommandError(
-      `${file} ends before its last page. ${nameOf(place)} is restoring until you restore a whole one.`,
-    );
-  return { place, wasThere: isThere };
+  throw new CommandError(
+    `${file} ends before its last page. ${nameOf(place)} is restoring until you restore a whole one.`,
+  );
 }
 
 function notEmpty(place: Place): CommandError {
@@ -105,12 +95,9 @@ function notEmpty(place: Place): CommandError {
   return new CommandError(`${what}. Nothing was changed.`, { code: "environment_not_empty" });
 }
 
-async function isNotEmpty(run: () => Promise<void>): Promise<boolean> {
-  try {
-    await run();
-    return false;
-  } catch (error) {
-    if (error instanceof CommandError && error.code === "environment_not_empty") return true;
+/** Sends a page as `sendPage` does; `undefined` if its environment is not empty. */
+const sendIfEmpty = (...page: Parameters<typeof sendPage>): Promise<boolean | undefined> =>
+  sendPage(...page).catch((error: unknown) => {
+    if (error instanceof CommandError && error.code === "environment_not_empty") return undefined;
     throw error;
-  }
-}
+  });

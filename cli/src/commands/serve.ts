@@ -17,11 +17,11 @@ import {
 
 const ABOUT: About = {
   summary: "run the service on this machine, on plain workerd with its state on disk",
-  examples: [
-    [TRY, "try it: fresh secrets, an API key and an operator's key"],
-    ["ug serve --persist-to /var/lib/user-groups --env-file /etc/user-groups/env", "run it in production"],
-    ["ug serve --var PUBLIC_URL:https://groups.example.com --client-address-header X-Real-IP", "behind a proxy"],
-  ],
+  examples: {
+    [TRY]: "try it: fresh secrets, an API key and an operator's key",
+    "ug serve --persist-to /var/lib/user-groups --env-file /etc/user-groups/env": "run it in production",
+    "ug serve --var PUBLIC_URL:https://groups.example.com --client-address-header X-Real-IP": "behind a proxy",
+  },
   notes: `Variables of the Worker come from wrangler.toml, then the environment, then --env-file, then --var. SIGNING_KEYS and
 OPERATOR_TOKEN are secrets: other users can read arguments, so they belong in the file or the environment.`,
 };

@@ -3,10 +3,10 @@
 import type { Command } from "commander";
 import type { EndSessionsInput, EnvironmentClient } from "../../../client/src/index.ts";
 import { UsageError } from "../../../common/command-error.ts";
-import { environmentAction, readId, requireYes, serviceCommand, YES } from "../command.ts";
+import { environmentAction, requireYes, serviceCommand, YES } from "../command.ts";
 import { objectOrNull } from "../groups/content-options.ts";
 import { commandGroup } from "../help.ts";
-import { readSeconds } from "../option-values.ts";
+import { collected, readId, readSeconds } from "../option-values.ts";
 import { type ServiceOptions, withApiKey } from "../service-access.ts";
 import { given } from "../support/given.ts";
 import { textInOptionFile } from "../support/option-file.ts";
@@ -19,10 +19,10 @@ export const command = (): Command =>
     "sessions",
     {
       summary: "mint viewer sessions, and end them before they expire",
-      examples: [
-        ["ug sessions mint --user-group-id acme", "a session for a page of this group, or to see what it sees"],
-        ["ug sessions end --user-group-id acme --viewer-id ann --yes", "all sessions of one person"],
-      ],
+      examples: {
+        "ug sessions mint --user-group-id acme": "a session for a page of this group, or to see what it sees",
+        "ug sessions end --user-group-id acme --viewer-id ann --yes": "all sessions of one person",
+      },
     },
     [mintCommand(), endCommand()],
   );
@@ -41,17 +41,13 @@ type MintOptions = {
 const mintCommand = () =>
   serviceCommand("mint", {
     summary: "mint a viewer session, and print it once",
-    examples: [
-      ["ug sessions mint --user-group-id acme", "valid for five minutes, on every site"],
-      [
-        "ug sessions mint --user-group-id acme --viewer-id ann --origin https://app.example.com",
+    examples: {
+      "ug sessions mint --user-group-id acme": "valid for five minutes, on every site",
+      "ug sessions mint --user-group-id acme --viewer-id ann --origin https://app.example.com":
         "of a person, for one site",
-      ],
-      [
-        'curl $SERVICE_URL/api/viewer -H "Authorization: Bearer $(ug sessions mint --user-group-id acme)"',
+      'curl $SERVICE_URL/api/viewer -H "Authorization: Bearer $(ug sessions mint --user-group-id acme)"':
         "what it sees",
-      ],
-    ],
+    },
     notes:
       "Standard output has the session alone; its end is on standard error. The command takes an API key with the scope sessions:create.",
   })
@@ -59,11 +55,7 @@ const mintCommand = () =>
     .option("--team-id <number>", "the number of that group, in place of its id", readId)
     .option("--viewer-id <id>", "your own id of the person who views the page")
     .option("--viewer-properties <json>", "what only this person may see")
-    .option(
-      "--origin <origin>",
-      "a site that may present the session; may be repeated",
-      (origin, others: string[] = []) => [...others, origin],
-    )
+    .option("--origin <origin>", "a site that may present the session; may be repeated", collected)
     .option("--expires-in <time>", "the session's lifetime, 1m to 1h; 5m by default", readSeconds)
     .option("--max-stale <time>", "accept answers that are this old, 5m at most; by default none", readSeconds)
     .option("--include-variables", "add the variables of the group, for offline verifiers")
@@ -103,12 +95,12 @@ type EndOptions = {
 const endCommand = () =>
   serviceCommand("end", {
     summary: "end one session, all of a person, or all of a group",
-    examples: [
-      ["ug sessions end --user-group-id acme --viewer-id ann --yes --reason 'has left'", "all sessions of one person"],
-      ["ug sessions end --user-group-id acme --yes", "all sessions of a group"],
-      ["ug sessions end --team-id 12 --yes", "the same, by the group's number"],
-      ["ug sessions end --session-file session.jwt --yes", "one session; - is standard input"],
-    ],
+    examples: {
+      "ug sessions end --user-group-id acme --viewer-id ann --yes --reason 'has left'": "all sessions of one person",
+      "ug sessions end --user-group-id acme --yes": "all sessions of a group",
+      "ug sessions end --team-id 12 --yes": "the same, by the group's number",
+      "ug sessions end --session-file session.jwt --yes": "one session; - is standard input",
+    },
     notes:
       "The group's token stays valid, and sessions that are minted later are not affected. A session that was minted with --max-stale may\n" +
       "get stale answers for that time. The command takes an API key with the scope sessions:create, or an operator.",

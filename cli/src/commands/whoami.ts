@@ -24,10 +24,10 @@ export async function callerOf(url: URL, credential: Credential): Promise<Record
 export const command = (): Command =>
   serviceCommand("whoami", {
     summary: "show whose credential this is, its rights, and when it expires",
-    examples: [
-      ["ug whoami", "the credential in API_KEY, or else OPERATOR_KEY"],
-      ["ug whoami --key-file key.txt --url https://groups.example.com", "the credential in a file"],
-    ],
+    examples: {
+      "ug whoami": "the credential in API_KEY, or else OPERATOR_KEY",
+      "ug whoami --key-file key.txt --url https://groups.example.com": "the credential in a file",
+    },
   }).action(
     action(async (options: ServiceOptions) => {
       const credential = anyCredential(options);

@@ -24,11 +24,11 @@ type WhyOptions = { id?: string; audience?: string; origin?: string } & ServiceO
 export const command = (): Command =>
   serviceCommand("why", {
     summary: "explain why a credential is refused, or a group shows nothing",
-    examples: [
-      ["ug why < session.jwt", "all reasons why this session, token or key is refused"],
-      ["ug why --audience acme/Customer --origin https://app.example.com < session.jwt", "for this page and server"],
-      ["ug why acme", "whether the group is suspended or deleted, by whom, and when it was last viewed"],
-    ],
+    examples: {
+      "ug why < session.jwt": "all reasons why this session, token or key is refused",
+      "ug why --audience acme/Customer --origin https://app.example.com < session.jwt": "for this page and server",
+      "ug why acme": "whether the group is suspended or deleted, by whom, and when it was last viewed",
+    },
     notes:
       "Without a group, the credential comes from standard input, and the command takes the key of an operator. It is no view and no use of\n" +
       "the credential. Exit code 1 means that there is a reason, and 0 that there is none.",

@@ -3,6 +3,7 @@ import { readdirSync, readFileSync, renameSync, rmSync, statSync } from "node:fs
 import { homedir } from "node:os";
 import { isAbsolute, join } from "node:path";
 import { CommandError, UsageError } from "../../../common/command-error.ts";
+import { reader } from "../option-values.ts";
 import { makePrivateFolder, writePrivateFile } from "../serve/private-files.ts";
 import { explaining, systemErrorCode } from "../support/output.ts";
 import { quoted } from "../support/printable.ts";
@@ -35,12 +36,11 @@ const contextsFolder = () => join(folder(), "contexts");
 const fileOf = (name: string) => join(contextsFolder(), `${name}${SUFFIX}`);
 const inUseFile = () => join(folder(), "context-in-use");
 
-/** @throws UsageError unless the text can be the name of a context, and of its file. */
-export function readContextName(text: string): string {
-  if (!/^[a-z0-9][a-z0-9._-]{0,39}$/i.test(text))
-    throw new UsageError("Give a context's name as up to 40 letters, digits, dots, hyphens and underscores.");
-  return text;
-}
+/** Reads the name of a context, which is that of its file, too. */
+export const readContextName = reader(
+  (text) => /^[a-z0-9][a-z0-9._-]{0,39}$/i.exec(text)?.[0],
+  "Give a context's name as up to 40 letters, digits, dots, hyphens and underscores.",
+);
 
 /** The names of all contexts, sorted; those whose files cannot be read included. */
 export function contextNames(): string[] {

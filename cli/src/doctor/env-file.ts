@@ -29,26 +29,23 @@ export function examineEnvFile(url: URL, envFile: string | undefined): Partial<E
     if (!(error instanceof CommandError)) throw error;
     return { findings: [failed("secrets", error.message)] };
   }
-  if (!found)
-    return {
-      findings: [
-        envFile ? failed("secrets", `${file} does not exist.`) : skipped("secrets", `there is no ${file} here`),
-      ],
-    };
+  if (!found) {
+    const missing = skipped("secrets", `there is no ${file} here`);
+    return { findings: [envFile ? failed("secrets", `${file} does not exist.`) : missing] };
+  }
   const { texts, repeated } = found;
+  const findings = checkTexts(file, texts);
+  if ((statSync(file).mode & 0o077) !== 0)
+    findings.push(failed("secrets", `Other users can read ${file}. Run: chmod 600 ${file}`));
+  findings.push(...checkToken(file, texts));
   const twice = repeatedSettings(file, repeated);
-  const isPrivate = (statSync(file).mode & 0o077) === 0;
-  return {
-    file,
-    texts,
-    findings: [
-      ...checkTexts(file, texts),
-      ...(isPrivate ? [] : [failed("secrets", `Other users can read ${file}. Run: chmod 600 ${file}`)]),
-      ...checkToken(file, texts),
-      ...(twice === undefined ? [] : [warning("settings", twice)]),
-      ...checkUseless(file, texts, url),
-    ],
-  };
+  if (twice !== undefined) findings.push(warning("settings", twice));
+  // Lines without an effect are perhaps a mistake.
+  const unknown = unknownNames(texts);
+  if (unknown !== undefined) findings.push(warning("settings", `${unknown} in ${file}.`));
+  const useless = `CLIENT_ADDRESS_HEADER does nothing in ${file}. Give ug serve --client-address-header in its place.`;
+  if (texts.CLIENT_ADDRESS_HEADER && isLoopback(url)) findings.push(warning("settings", useless));
+  return { file, texts, findings };
 }
 
 /** Whether each setting in the file can be used, and the signing keys are there. */
@@ -67,22 +64,6 @@ function checkToken(file: string, texts: Texts): Finding[] {
   return [warning("secrets", `OPERATOR_TOKEN in ${file} ${what}, so it admits nobody`)];
 }
 
-/** Finds lines without an effect, which are perhaps a mistake. */
-function checkUseless(file: string, texts: Texts, url: URL): Finding[] {
-  const unknown = unknownNames(texts);
-  return [
-    ...(unknown === undefined ? [] : [warning("settings", `${unknown} in ${file}.`)]),
-    ...(texts.CLIENT_ADDRESS_HEADER && isLoopback(url)
-      ? [
-          warning(
-            "settings",
-            `CLIENT_ADDRESS_HEADER does nothing in ${file}. Give ug serve --client-address-header in its place.`,
-          ),
-        ]
-      : []),
-  ];
-}
-
 const RESTART = "Restart the service; under systemd: sudo systemctl restart user-group-service";
 
 /** Whether the service at this address has loaded the present content of the file. */
@@ -93,12 +74,9 @@ export function checkLoaded({ file, texts }: Pick<EnvFile, "file" | "texts">, ur
   const other = SETTING_NAMES.filter((name) => texts[name] && !fromOptions.includes(name))
     .filter((name) => name !== "CLIENT_ADDRESS_HEADER")
     .filter((name) => texts[name] !== settings[name]);
-  return [
-    ...(other.length === 0
-      ? [ok("loaded", `the service has loaded what is in ${file}`)]
-      : [failed("loaded", `The service has not loaded ${other.join(", ")} as ${file} has it. ${RESTART}`)]),
-    ...checkAddressHeader(settings),
-  ];
+  const isLoaded = ok("loaded", `the service has loaded what is in ${file}`);
+  const isOld = failed("loaded", `The service has not loaded ${other.join(", ")} as ${file} has it. ${RESTART}`);
+  return [other.length === 0 ? isLoaded : isOld, ...checkAddressHeader(settings)];
 }
 
 /** Without a proxy, users reach a service on one box by loopback alone. */
@@ -106,14 +84,10 @@ function checkAddressHeader({ PUBLIC_URL, CLIENT_ADDRESS_HEADER: header }: Recor
   const setting = readSetting({ PUBLIC_URL }, "PUBLIC_URL");
   const isBehindProxy = setting.ok && URL.canParse(setting.value ?? "") && !isLoopback(new URL(setting.value ?? ""));
   if (!isBehindProxy) return [];
-  return [
-    header
-      ? ok("address", `clients are counted by the header ${header}, which the proxy must set`)
-      : warning(
-          "address",
-          "PUBLIC_URL names another host, so a proxy is in front, and all its clients share one limit of refused credentials. Give ug serve --client-address-header.",
-        ),
-  ];
+  if (header) return [ok("address", `clients are counted by the header ${header}, which the proxy must set`)];
+  const shared =
+    "PUBLIC_URL names another host, so a proxy is in front, and all its clients share one limit of refused credentials. Give ug serve --client-address-header.";
+  return [warning("address", shared)];
 }
 
 /** The public keys that the service shows derive from its signing keys. */
@@ -121,15 +95,10 @@ function checkLoadedKeys({ file, texts }: Pick<EnvFile, "file" | "texts">, jwks:
   const keys = readSetting(texts, "SIGNING_KEYS");
   if (!keys.ok || !Array.isArray(jwks)) return [];
   const shown = jwks.map((key: { x?: unknown }) => key.x);
-  const isLoaded = String(shown) === String(keys.value.map(({ secret }) => publicXOf(secret)));
-  return [
-    isLoaded
-      ? ok("loaded", `the service has loaded the SIGNING_KEYS of ${file}`)
-      : failed(
-          "loaded",
-          `The service has other SIGNING_KEYS than ${file}. If the file is that of this service: ${RESTART}`,
-        ),
-  ];
+  if (String(shown) === String(keys.value.map(({ secret }) => publicXOf(secret))))
+    return [ok("loaded", `the service has loaded the SIGNING_KEYS of ${file}`)];
+  const other = `The service has other SIGNING_KEYS than ${file}. If the file is that of this service: ${RESTART}`;
+  return [failed("loaded", other)];
 }
 
 /** The coordinate x of the public key that `session-key.ts` derives in the Worker. */
@@ -164,10 +133,8 @@ function loadedSettings(port: string, file: string): Loaded | undefined {
   const found = [atPort, withFile, running.filter(isHeld)].find((each) => each.length > 0) ?? [];
   const [service] = found;
   if (!service || found.length > 1) return undefined;
-  return {
-    settings: service.settings,
-    fromOptions: valuesOf(service.args, "--var").map((text) => text.split(":")[0] ?? ""),
-  };
+  const fromOptions = valuesOf(service.args, "--var").map((text) => text.split(":")[0] ?? "");
+  return { settings: service.settings, fromOptions };
 }
 
 const portIn = ({ args }: Running): string => valuesOf(args, "--port")[0] ?? String(DEFAULT_PORT);

@@ -26,14 +26,9 @@ export async function checkProviderKeys(texts: NodeJS.Dict<string>): Promise<Fin
     return [failed(CHECK, `SSO_JWKS_URL cannot be reached from this machine: ${cause}. ${KEYS_GO_ON}`)];
   }
   const count = answer.status === 200 ? keysIn(answer.body) : 0;
-  return [
-    count > 0
-      ? ok(CHECK, `SSO_JWKS_URL shows ${count} of the provider's keys`)
-      : failed(
-          CHECK,
-          `SSO_JWKS_URL shows no public keys (status ${answer.status}). Set it to the provider's jwks_uri. ${KEYS_GO_ON}`,
-        ),
-  ];
+  if (count > 0) return [ok(CHECK, `SSO_JWKS_URL shows ${count} of the provider's keys`)];
+  const none = `SSO_JWKS_URL shows no public keys (status ${answer.status}). Set it to the provider's jwks_uri.`;
+  return [failed(CHECK, `${none} ${KEYS_GO_ON}`)];
 }
 
 const KEYS_GO_ON = "Until then, nobody signs in with the company; sign-in with keys of operators goes on.";

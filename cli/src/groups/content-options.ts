@@ -1,5 +1,6 @@
 import type { Command } from "commander";
 import type { GroupFields, JsonObject } from "../../../client/src/index.ts";
+import { attempt } from "../../../common/attempt.ts";
 import { UsageError } from "../../../common/command-error.ts";
 import { CONTENT, GROUP_FIELDS, type GroupField } from "../../../common/content.ts";
 import { findInexact } from "../../../common/exact-json.ts";
@@ -47,19 +48,11 @@ function valueIn(field: GroupField, text: string): string | JsonObject | null {
 
 /** The value of an option that is a JSON object, or `null` to clear a field. @throws UsageError if it cannot be kept exactly */
 export function objectOrNull(option: string, text: string): JsonObject | null {
-  const value = parse(option, text);
+  const value: unknown = attempt(() => JSON.parse(text));
   if (value === null) return null;
+  if (typeof value !== "object" || Array.isArray(value))
+    throw new UsageError(`Give ${option} as a JSON object, such as '{"a":"b"}', or as null to clear it.`);
   const [issue] = findInexact(text, value);
   if (issue) throw new UsageError(`${option} cannot be kept exactly: ${issue.path.join(".")}: ${issue.message}`);
-  return value;
-}
-
-function parse(option: string, text: string): JsonObject | null {
-  try {
-    const value: unknown = JSON.parse(text);
-    if (value === null || (typeof value === "object" && !Array.isArray(value))) return value as JsonObject | null;
-  } catch {
-    // The same sentence as for a value of another type.
-  }
-  throw new UsageError(`Give ${option} as a JSON object, such as '{"a":"b"}', or as null to clear it.`);
+  return value as JsonObject;
 }

@@ -4,6 +4,7 @@ import { isIP } from "node:net";
 import { attempt } from "../../../common/attempt.ts";
 import { UsageError } from "../../../common/command-error.ts";
 import { readSetting } from "../../../common/settings/settings.ts";
+import { reader, wholeNumber } from "../option-values.ts";
 import { RELEASE, TRY } from "../release.ts";
 
 const PORT_MAX = 65_535;
@@ -65,36 +66,27 @@ export function refuseOptionsTakenByNpm(env: NodeJS.ProcessEnv): void {
   throw new UsageError(`npm took ${names} for itself. Put -- before the options: npm start -- ${example}`);
 }
 
-const wholeNumber = (text: string, max: number): number | undefined =>
-  /^\d{1,9}$/.test(text) && Number(text) <= max ? Number(text) : undefined;
+export const readPort = reader(
+  (text) => wholeNumber(text, PORT_MAX),
+  `Give the port as a whole number up to ${PORT_MAX}.`,
+);
 
-/** @throws UsageError unless the text is a port. */
-export function readPort(text: string): number {
-  const port = wholeNumber(text, PORT_MAX);
-  if (port === undefined) throw new UsageError(`Give the port as a whole number up to ${PORT_MAX}.`);
-  return port;
-}
+/** Reads the number of a file descriptor that systemd or a launcher may pass on. */
+export const readSocketFd = reader((text) => {
+  const fd = wholeNumber(text, 1023) ?? 0;
+  return fd >= 3 && attempt(() => fstatSync(fd).isSocket()) ? fd : undefined;
+}, "Give --socket-fd as the number of an open socket, from 3 on.");
 
-/** @throws UsageError unless the text is the number of a file descriptor that systemd or a launcher may pass on. */
-export function readSocketFd(text: string): number {
-  const fd = wholeNumber(text, 1023);
-  if (fd === undefined || fd < 3 || !attempt(() => fstatSync(fd).isSocket()))
-    throw new UsageError("Give --socket-fd as the number of an open socket, from 3 on.");
-  return fd;
-}
+/** Reads an IP address: a name could have several. */
+export const readHost = reader(
+  (text) => (isIP(text) === 0 ? undefined : text),
+  "Give --host as an IP address, such as 127.0.0.1, ::1 or 0.0.0.0.",
+);
 
-/** @throws UsageError unless the text is an IP address: a name could have several. */
-export function readHost(text: string): string {
-  if (isIP(text) === 0) throw new UsageError("Give --host as an IP address, such as 127.0.0.1, ::1 or 0.0.0.0.");
-  return text;
-}
-
-/** @throws UsageError unless the text is the name of a header. */
-export function readHeaderName(text: string): string {
-  if (text === "" || !readSetting({ CLIENT_ADDRESS_HEADER: text }, "CLIENT_ADDRESS_HEADER").ok)
-    throw new UsageError("Give --client-address-header as the name of a header, such as X-Real-IP.");
-  return text;
-}
+export const readHeaderName = reader((text) => {
+  const setting = readSetting({ CLIENT_ADDRESS_HEADER: text }, "CLIENT_ADDRESS_HEADER");
+  return setting.ok ? setting.value : undefined;
+}, "Give --client-address-header as the name of a header, such as X-Real-IP.");
 
 const CALLS_MAX = 1_000_000_000;
 const PERIOD_SECONDS_MAX = 3_600;

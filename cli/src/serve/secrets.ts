@@ -49,14 +49,11 @@ function requireReadable(
 ): void {
   const sentences = unreadableSettings(variables);
   if (sentences.length === 0) return;
-  const keep =
-    variables.SIGNING_KEYS || !holdsDatabases
-      ? []
-      : [
-          `${persistTo} holds a state that was made with SIGNING_KEYS: put those back. With others, all of its credentials are invalid.`,
-        ];
-  const sources = `Settings come from ${envFile}, the environment and --var.`;
-  throw new CommandError([...sentences, ...keep, sources].join("\n"));
+  if (!variables.SIGNING_KEYS && holdsDatabases)
+    sentences.push(
+      `${persistTo} holds a state that was made with SIGNING_KEYS: put those back. With others, all of its credentials are invalid.`,
+    );
+  throw new CommandError([...sentences, `Settings come from ${envFile}, the environment and --var.`].join("\n"));
 }
 
 /** What does nothing here, and is perhaps a mistake. */
@@ -65,21 +62,19 @@ function warningsOf(
   variables: Record<string, string>,
   { envFile, clientAddressHeader }: ServeOptions,
 ): string[] {
+  const warnings: string[] = [];
   const unknown = unknownNames(given);
+  if (unknown !== undefined) warnings.push(`${unknown} in ${envFile} or --var.`);
   const header = given.CLIENT_ADDRESS_HEADER ?? "";
+  if (header !== "" && header !== clientAddressHeader)
+    warnings.push(`CLIENT_ADDRESS_HEADER does nothing in ${envFile} or --var. Give --client-address-header.`);
   const token = readSetting(variables, "OPERATOR_TOKEN");
-  return [
-    ...(unknown === undefined ? [] : [`${unknown} in ${envFile} or --var.`]),
-    ...(header === "" || header === clientAddressHeader
-      ? []
-      : [`CLIENT_ADDRESS_HEADER does nothing in ${envFile} or --var. Give --client-address-header.`]),
-    ...(token.ok && token.value === undefined
-      ? [
-          `OPERATOR_TOKEN in ${envFile} is missing or too short, so operators need keys of their own: calls with it are answered with status 503.\n` +
-            `Set it to a random text of ${OPERATOR_TOKEN_UNITS_MIN} characters or more.`,
-        ]
-      : []),
-  ];
+  if (token.ok && token.value === undefined)
+    warnings.push(
+      `OPERATOR_TOKEN in ${envFile} is missing or too short, so operators need keys of their own: calls with it are answered with status 503.\n` +
+        `Set it to a random text of ${OPERATOR_TOKEN_UNITS_MIN} characters or more.`,
+    );
+  return warnings;
 }
 
 const valuesIn = (env: NodeJS.Dict<string>, names: readonly string[]): Record<string, string> =>

@@ -6,7 +6,7 @@ import { CommandError, UsageError } from "../../../common/command-error.ts";
 import { hasConsole } from "../../../common/settings/settings.ts";
 import project from "../../../package.json" with { type: "json" };
 import { type Bundle, bundleOf } from "./bundle.ts";
-import { type DemoKeys, demoFiles, demoKeys, NoDemoKeys } from "./demo.ts";
+import { demoFiles, demoKeys, NoDemoKeys } from "./demo.ts";
 import { warningsAbout } from "./metrics/box-metrics.ts";
 import { Metrics } from "./metrics/metrics.ts";
 import { commandOf, type ServeOptions } from "./options.ts";
@@ -150,32 +150,27 @@ async function introductionTo(
   variables: Variables,
 ): Promise<string> {
   const { OPERATOR_TOKEN: operatorToken = "" } = variables;
-  try {
-    const keys = await demoKeys({ url, options, operatorToken });
-    return introductionOf(shown, { keys, files: demoFiles(options), hasConsole: hasConsole(variables) });
-  } catch (error) {
-    if (!(error instanceof NoDemoKeys)) throw error;
+  const keys = await demoKeys({ url, options, operatorToken }).catch((error: unknown) => {
+    if (error instanceof NoDemoKeys) return error;
+    throw error;
+  });
+  if (keys instanceof NoDemoKeys)
     return (
-      `No API key could be issued: ${error.message}\n` +
+      `No API key could be issued: ${keys.message}\n` +
       `If ${options.envFile} lacks a secret, add it, and start again. If you delete the file, the next start makes\n` +
       "new secrets, and the service refuses all tokens and keys that it issued before.\n"
     );
-  }
-}
-
-type Introduced = { keys: DemoKeys; files: DemoKeys; hasConsole: boolean };
-
-const introductionOf = (url: string, { keys, files, hasConsole }: Introduced): string => {
+  const files = demoFiles(options);
   const headers = `-H 'Authorization: Token ${keys.key}' -H 'Content-Type: application/json'`;
   return [
     `API key of workspace demo, environment Testing (kept in ${files.key}):\n`,
     `  ${keys.key}\n`,
-    `Operator key${hasConsole ? `, with which to sign in at ${url}/console` : ""} (kept in ${files.operatorKey}):\n`,
+    `Operator key${hasConsole(variables) ? `, with which to sign in at ${shown}/console` : ""} (kept in ${files.operatorKey}):\n`,
     `  ${keys.operatorKey}\n`,
     "Get or create a user group:\n",
-    `  curl -X GET ${url}/api/user ${headers} -d '{"user_group_id":"first"}'\n`,
+    `  curl -X GET ${shown}/api/user ${headers} -d '{"user_group_id":"first"}'\n`,
     "Then mint a viewer session for a page that shows its data:\n",
-    `  curl ${url}/api/viewer_sessions ${headers} -d '{"user_group_id":"first"}'\n`,
-    `Documents, with every call: ${url}/docs`,
+    `  curl ${shown}/api/viewer_sessions ${headers} -d '{"user_group_id":"first"}'\n`,
+    `Documents, with every call: ${shown}/docs`,
   ].join("\n");
-};
+}

@@ -1,11 +1,11 @@
 /** The service on plain workerd: the bundle, its bindings as Cloudflare gives them, and the folder of its state. */
 import { join } from "node:path";
 import { ssoIn } from "../../../common/settings/settings.ts";
-import type { Bundle } from "./bundle.ts";
+import type { Bundle, Settings } from "./bundle.ts";
 import { writePrivateFile } from "./private-files.ts";
 import { CONFIG_FILE } from "./state-folder.ts";
 import { startWorkerd, type Workerd, type WorkerdOptions } from "./workerd.ts";
-import { configOf, textOf, type WorkerdConfig } from "./workerd-config.ts";
+import { configOf, textOf } from "./workerd-config.ts";
 
 /** The ids of all objects derive from this key, so another key would start with an empty state. `wrangler dev` uses the same one. */
 const uniqueKeyOf = (className: string) => `user-group-service-${className}`;
@@ -43,13 +43,21 @@ export function startService({
   ...options
 }: ServiceOptions): Promise<Workerd> {
   const config = join(state, CONFIG_FILE);
-  const { compatibilityDate, durableObjects } = bundle.settings;
-  const ofBundle = bindingsOf(bundle);
-  const ofKeys = providerKeysOf(variables);
+  const { compatibilityDate, durableObjects, rateLimits, files } = bundle.settings;
+  const sso = ssoIn(variables);
   const text = configOf({
-    ...ofBundle,
-    bindings: [...ofBundle.bindings, ...ofKeys.bindings],
-    services: [...ofBundle.services, ...ofKeys.services],
+    bindings: [
+      '(name = "ASSETS", service = "assets")',
+      ...rateLimits.map(rateLimitOf),
+      ...(sso ? ['(name = "SSO_JWKS", service = "provider-keys")'] : []),
+    ],
+    services: [
+      `(name = "assets", worker = (modules = [(name = "assets.js", ${embedded("assets.js")})], compatibilityDate = ${textOf(compatibilityDate)}, bindings = [${json("FILES", files)}, (name = "DISK", service = "public")]))`,
+      // It reads a file as the client takes it, so a client that reads nothing holds no file in memory.
+      `(name = "public", disk = (path = ${textOf(join(bundle.folder, "public"))}))`,
+      ...(sso ? [providerKeys(new URL(sso.jwksUrl))] : []),
+    ],
+    extensions: [`(modules = [(name = "${RATE_LIMIT}", internal = true, ${embedded("rate-limit.js")})])`],
     modules: bundle.folder,
     compatibilityDate,
     durableObjects: durableObjects.map((each) => ({ ...each, uniqueKey: uniqueKeyOf(each.className) })),
@@ -63,44 +71,18 @@ export function startService({
   return startWorkerd({ ...options, config, env: { ...(SSL_CERT_FILE && { SSL_CERT_FILE }), ...variables } });
 }
 
-/** The rate limits, and the files of `public/`. */
-function bindingsOf({
-  folder,
-  settings,
-}: Bundle): Required<Pick<WorkerdConfig, "bindings" | "services" | "extensions">> {
-  const { compatibilityDate, rateLimits, files } = settings;
-  const json = (name: string, value: unknown) => `(name = ${textOf(name)}, json = ${textOf(JSON.stringify(value))})`;
-  return {
-    bindings: [
-      '(name = "ASSETS", service = "assets")',
-      ...rateLimits.map(
-        ({ name, limit, period }) =>
-          `(name = ${textOf(name)}, wrapped = (moduleName = "${RATE_LIMIT}", innerBindings = [${json("limit", limit)}, ${json("period", period)}]))`,
-      ),
-    ],
-    services: [
-      `(name = "assets", worker = (modules = [(name = "assets.js", ${embedded("assets.js")})], compatibilityDate = ${textOf(compatibilityDate)}, bindings = [${json("FILES", files)}, (name = "DISK", service = "public")]))`,
-      // It reads a file as the client takes it, so a client that reads nothing holds no file in memory.
-      `(name = "public", disk = (path = ${textOf(join(folder, "public"))}))`,
-    ],
-    extensions: [`(modules = [(name = "${RATE_LIMIT}", internal = true, ${embedded("rate-limit.js")})])`],
-  };
-}
+const json = (name: string, value: unknown) => `(name = ${textOf(name)}, json = ${textOf(JSON.stringify(value))})`;
+
+const rateLimitOf = ({ name, limit, period }: Settings["rateLimits"][number]) =>
+  `(name = ${textOf(name)}, wrapped = (moduleName = "${RATE_LIMIT}", innerBindings = [${json("limit", limit)}, ${json("period", period)}]))`;
 
 /**
- * The binding `SSO_JWKS` and its service, which sends each request to the host of `SSO_JWKS_URL`, whatever host the request names;
- * nothing without these settings. workerd asks for the host's address at each connection, and trusts the certificates that the machine
- * trusts (`ExternalServer` in `workerd.capnp`).
+ * The service that sends each request to the host of `SSO_JWKS_URL`, whatever host the request names. workerd asks for the host's
+ * address at each connection, and trusts the certificates that the machine trusts (`ExternalServer` in `workerd.capnp`).
  */
-function providerKeysOf(variables: Record<string, string>): { bindings: string[]; services: string[] } {
-  const sso = ssoIn(variables);
-  if (!sso) return { bindings: [], services: [] };
-  const { protocol, hostname, port } = new URL(sso.jwksUrl);
+function providerKeys({ protocol, hostname, port }: URL): string {
   const isEncrypted = protocol === "https:";
   const address = textOf(`${hostname}:${port || (isEncrypted ? 443 : 80)}`);
   const transport = isEncrypted ? "https = (options = (), tlsOptions = (trustBrowserCas = true))" : "http = ()";
-  return {
-    bindings: [`(name = "SSO_JWKS", service = "provider-keys")`],
-    services: [`(name = "provider-keys", external = (address = ${address}, ${transport}))`],
-  };
+  return `(name = "provider-keys", external = (address = ${address}, ${transport}))`;
 }

@@ -1,5 +1,5 @@
 import { type CallOptions, type Connection, numberedPath, type Query } from "../transport/connection.ts";
-import type { PageInput } from "../transport/paged-list.ts";
+import { PagedList, type PageInput } from "../transport/paged-list.ts";
 import { type ChangeEvent, toChangeEvent } from "./event.ts";
 
 /** The group whose events to get, by its number: one that exists, or that was deleted or purged. */
@@ -15,16 +15,17 @@ export type HistoryPage = {
 
 /** The calls that read what has happened to one group. `environment` names the environment, where the credential does not. */
 export function groupHistory(connection: Connection, environment: Query) {
-  const calls = {
+  const eventsOf = ({ teamId }: HistoryInput) =>
+    new PagedList(connection, {
+      path: `${numberedPath("/api/user_groups", "teamId", teamId)}/events`,
+      field: "events",
+      toItem: toChangeEvent,
+    });
+  return {
     /** Gets one page of a group's events, newest first. */
-    async historyPage({ teamId, cursor, pageSize }: HistoryInput, options?: CallOptions): Promise<HistoryPage> {
-      const path = `${numberedPath("/api/user_groups", "teamId", teamId)}/events`;
-      const query = { ...environment, cursor, limit: pageSize?.toString() };
-      const { body, unexpected } = await connection.send({ method: "GET", path, query }, options);
-      const nextCursor = body.textOrNull("next_cursor");
-      if (nextCursor !== null && nextCursor === cursor) throw unexpected("leads to the same page again");
-      const searchedBackTo = body.textOrNull("searched_back_to");
-      return { events: body.objects("events").map(toChangeEvent), nextCursor, searchedBackTo };
+    async historyPage(input: HistoryInput, options?: CallOptions): Promise<HistoryPage> {
+      const { items, nextCursor, body } = await eventsOf(input).page(input, options, environment);
+      return { events: items, nextCursor, searchedBackTo: body.textOrNull("searched_back_to") };
     },
 
     /**
@@ -39,15 +40,7 @@ export function groupHistory(connection: Connection, environment: Query) {
      * // user_group.created undefined
      */
     async *history(input: HistoryInput, options?: CallOptions): AsyncGenerator<ChangeEvent, void, undefined> {
-      for (let cursor: string | null | undefined = input.cursor; cursor !== null; ) {
-        const page: HistoryPage = await calls.historyPage({ ...input, cursor }, options);
-        for (const event of page.events) {
-          yield event;
-          options?.signal?.throwIfAborted();
-        }
-        cursor = page.nextCursor;
-      }
+      yield* eventsOf(input).items(input, options, environment);
     },
   };
-  return calls;
 }

@@ -132,19 +132,10 @@ const personOf = ({ viewerId, viewerProperties, claims }: Viewer): string =>
   viewerId ?? JSON.stringify([viewerProperties, claims]);
 
 /** The answer of the service to a mint, which the page's client reads. */
-const sessionAnswer = ({ token, expiresAt, expiresInSeconds, maxStaleSeconds }: ViewerSession) =>
-  noStore(
-    {
-      success: 1,
-      session: {
-        token,
-        expires_at: expiresAt,
-        expires_in_seconds: expiresInSeconds,
-        max_stale_seconds: maxStaleSeconds,
-      },
-    },
-    { status: 200 },
-  );
+function sessionAnswer({ token, expiresAt, expiresInSeconds, maxStaleSeconds }: ViewerSession): Response {
+  const times = { expires_at: expiresAt, expires_in_seconds: expiresInSeconds, max_stale_seconds: maxStaleSeconds };
+  return noStore({ success: 1, session: { token, ...times } }, { status: 200 });
+}
 
 /** What the page may know of a failed mint. The service's 401 is a problem of your API key, and not of the person. */
 function refusalOf(failure: UserGroupServiceError, onFailure: (failure: UserGroupServiceError) => void): Response {

@@ -9,8 +9,8 @@ export type PageInput = {
   pageSize?: number | undefined;
 };
 
-/** One page of a list; `nextCursor` is `null` on the last page. */
-type Page<Item> = { items: Item[]; nextCursor: string | null };
+/** One page of a list, and the body that has it; `nextCursor` is `null` on the last page. */
+type Page<Item> = { items: Item[]; nextCursor: string | null; body: ResponseBody };
 
 /** A list of the service: its path, the field of its items in a page, and how to read one of them. */
 type Description<Item> = { path: string; field: string; toItem: (item: ResponseBody) => Item };
@@ -35,7 +35,7 @@ export class PagedList<Item> {
     if (!body.has("next_cursor")) throw unexpected("has no next_cursor");
     const nextCursor = body.textOrNull("next_cursor");
     if (nextCursor !== null && nextCursor === cursor) throw unexpected("leads to the same page again");
-    return { items, nextCursor };
+    return { items, nextCursor, body };
   }
 
   /** Yields the items of all pages after `cursor`, and requests the next page when the one before is used up. */

@@ -32,11 +32,11 @@ type Signature = "checked" | "not_checked";
 export const verifyCommand = (): Command =>
   serviceCommand("verify", {
     summary: "restore a backup into a temporary service, and compare",
-    examples: [
-      ["ug backup verify acme.ndjson", "exit code 0 proven, 1 broken, 3 could not tell"],
-      ["ug backup verify acme.ndjson --env-file .dev.vars", "check the signature, too"],
-      ["ug backup verify /var/backups/user-groups", "each file of the newest folder in this folder"],
-    ],
+    examples: {
+      "ug backup verify acme.ndjson": "exit code 0 proven, 1 broken, 3 could not tell",
+      "ug backup verify acme.ndjson --env-file .dev.vars": "check the signature, too",
+      "ug backup verify /var/backups/user-groups": "each file of the newest folder in this folder",
+    },
     notes:
       "Without --env-file it cannot check the signature, and proves only that the file is complete. It does not call your service, and needs no\ncredential. It needs disk space for the backup in the folder for temporary files.",
   })
@@ -98,10 +98,10 @@ function sentenceOf({ state, reason, counts }: Verdict, signature: Signature): s
 export const compareCommand = (): Command =>
   serviceCommand("compare", {
     summary: "list what a restore would bring back: keys revoked since, and groups deleted or rotated since",
-    examples: [
-      ["ug backup compare acme.ndjson", "the environment of the file, in the service"],
-      ["ug backup compare /var/backups/user-groups", "all files of the newest folder in this folder"],
-    ],
+    examples: {
+      "ug backup compare acme.ndjson": "the environment of the file, in the service",
+      "ug backup compare /var/backups/user-groups": "all files of the newest folder in this folder",
+    },
   })
     .argument(...PATH)
     .option(...IDENTITY)
@@ -132,9 +132,9 @@ function textOf(compared: readonly { of: string; revived: readonly Revived[] }[]
 export const keygenCommand = (): Command =>
   serviceCommand("keygen", {
     summary: "create a key of age, and print its public key for ug backup --recipient",
-    examples: [
-      ["ug backup keygen backup.key", "do not keep this file on the service's machine: it decrypts the backups"],
-    ],
+    examples: {
+      "ug backup keygen backup.key": "do not keep this file on the service's machine: it decrypts the backups",
+    },
     notes: "It calls no service. The program age-keygen makes such keys, too.",
   })
     .argument("<file>", "the file to write, which must not exist")

@@ -28,12 +28,12 @@ type ExportOptions = ServiceOptions & { prefix?: string; format: Format; delimit
 
 /** `ug groups export`. */
 export const exportCommand = () =>
-  groupsOf("export", "write all active and suspended groups to standard output, without tokens", [
-    ["ug groups export > groups.ndjson", "all of them, one line of JSON each"],
-    ["ug groups export --prefix shop- | gzip > shops.ndjson.gz", "some of them"],
-    ["ug groups export --format csv > groups.csv", "for a spreadsheet"],
-    ["ug groups export --format csv --delimiter ';' --bom > groups.csv", "for an Excel that expects semicolons"],
-  ])
+  groupsOf("export", "write all active and suspended groups to standard output, without tokens", {
+    "ug groups export > groups.ndjson": "all of them, one line of JSON each",
+    "ug groups export --prefix shop- | gzip > shops.ndjson.gz": "some of them",
+    "ug groups export --format csv > groups.csv": "for a spreadsheet",
+    "ug groups export --format csv --delimiter ';' --bom > groups.csv": "for an Excel that expects semicolons",
+  })
     .option("--prefix <text>", "only groups whose user_group_id begins with this text")
     .addOption(new Option("--format <format>", "ndjson or csv").choices(FORMATS).default("ndjson"))
     .option("--delimiter <character>", "with csv: the character between cells", ",")
@@ -68,17 +68,15 @@ export const importCommand = () =>
   withConcurrency(
     serviceCommand("import", {
       summary: "create the groups of a file that are missing; change others with --update",
-      examples: [
-        ["ug groups import groups.ndjson --dry-run", "show what it would create, change and leave"],
-        ["ug groups import groups.ndjson", "create missing groups, and count those that differ"],
-        ["ug groups import groups.ndjson --update", "change those that differ too, their state included"],
-        ["ug groups import groups.ndjson --from-line 4711", "continue an import that was stopped"],
-        ["zcat groups.ndjson.gz | ug groups import -", "read standard input"],
-        [
-          'ug groups import crm.csv --column "Record ID=user_group_id" --column "Company=name" --skip-other-columns',
+      examples: {
+        "ug groups import groups.ndjson --dry-run": "show what it would create, change and leave",
+        "ug groups import groups.ndjson": "create missing groups, and count those that differ",
+        "ug groups import groups.ndjson --update": "change those that differ too, their state included",
+        "ug groups import groups.ndjson --from-line 4711": "continue an import that was stopped",
+        "zcat groups.ndjson.gz | ug groups import -": "read standard input",
+        'ug groups import crm.csv --column "Record ID=user_group_id" --column "Company=name" --skip-other-columns':
           "the export of a CRM",
-        ],
-      ],
+      },
       notes:
         `A line is an object with user_group_id and optional ${FIELDS} and state; the lines of an export can be imported as\n` +
         "they are. A CSV has the columns user_group_id, name, state, properties.KEY and mapping.KEY; all values are texts. A group that\n" +

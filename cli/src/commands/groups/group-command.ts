@@ -1,8 +1,8 @@
 /** What the commands of `ug groups` share. */
 import type { Command } from "commander";
-import { REASON, readId, serviceCommand } from "../../command.ts";
+import { REASON, serviceCommand } from "../../command.ts";
 import type { Examples } from "../../help.ts";
-import { wholeNumberReader } from "../../option-values.ts";
+import { readId, wholeNumberReader } from "../../option-values.ts";
 
 const CONCURRENCY_MAX = 64;
 const CONCURRENCY_DEFAULT = 16;

@@ -35,12 +35,12 @@ export const command = (): Command =>
     "groups",
     {
       summary: "manage user groups: list, change, delete, export, import",
-      examples: [
-        ["ug groups list --prefix acme-", "with the API key in API_KEY"],
-        ["ug groups suspend --id acme --workspace demo --environment Customer", "as an operator"],
-        ["ug groups export > groups.ndjson", "all groups, without their tokens"],
-        ["ug groups import groups.ndjson --update", "change the groups to match the file"],
-      ],
+      examples: {
+        "ug groups list --prefix acme-": "with the API key in API_KEY",
+        "ug groups suspend --id acme --workspace demo --environment Customer": "as an operator",
+        "ug groups export > groups.ndjson": "all groups, without their tokens",
+        "ug groups import groups.ndjson --update": "change the groups to match the file",
+      },
       notes: `A group is named by its number (team_id), or by --id with its user_group_id. No command shows a token.\n${WHOSE}`,
     },
     {
@@ -52,13 +52,13 @@ export const command = (): Command =>
   );
 
 const listCommand = () =>
-  groupsOf("list", "list the groups", [
-    ["ug groups list", "those that exist"],
-    ["ug groups list --state deleted", "those that can be restored"],
-    ["ug groups list --prefix shop- --json", "as JSON"],
-    ["ug groups list --search zurich", "those whose name or id contains a text"],
-    ["ug groups list --not-viewed-for 30d", "those that nobody has viewed for 30 days"],
-  ])
+  groupsOf("list", "list the groups", {
+    "ug groups list": "those that exist",
+    "ug groups list --state deleted": "those that can be restored",
+    "ug groups list --prefix shop- --json": "as JSON",
+    "ug groups list --search zurich": "those whose name or id contains a text",
+    "ug groups list --not-viewed-for 30d": "those that nobody has viewed for 30 days",
+  })
     .option("--prefix <text>", "only groups whose user_group_id begins with this text")
     .option("--search <text>", "only groups whose name or id contains this text; ignores case and accents")
     .option("--not-viewed-for <time>", "only groups that nobody has viewed for this time, such as 30d", readDays)
@@ -67,38 +67,38 @@ const listCommand = () =>
     .action(environmentAction(list));
 
 const showCommand = () =>
-  groupOf("show", "show a group; a deleted one too, if no other has its id", [
-    ["ug groups show 7", "by its number"],
-    ["ug groups show --id acme --json", "by its id"],
-  ]).action(environmentAction(show));
+  groupOf("show", "show a group; a deleted one too, if no other has its id", {
+    "ug groups show 7": "by its number",
+    "ug groups show --id acme --json": "by its id",
+  }).action(environmentAction(show));
 
 const createCommand = () =>
   withContent(
-    groupsOf("create", "create a group; one that exists is not changed", [
-      ["ug groups create acme --name 'Acme Inc.'", "without --name, the name is the id"],
-      ['ug groups create acme --properties \'{"region":"eu"}\'', "with properties"],
-    ]),
+    groupsOf("create", "create a group; one that exists is not changed", {
+      "ug groups create acme --name 'Acme Inc.'": "without --name, the name is the id",
+      'ug groups create acme --properties \'{"region":"eu"}\'': "with properties",
+    }),
   )
     .argument("<id>", "your own id of the group (user_group_id)")
     .action(environmentAction(create));
 
 const renameCommand = () =>
-  changeOf("rename", "change the name or the id of a group, and print how to undo it", [
-    ["ug groups rename 7 --name 'Acme Inc.'", "change the name that people see"],
-    ["ug groups rename --id acme --new-id acme-inc", "change the user_group_id; the number and the token stay"],
-  ])
+  changeOf("rename", "change the name or the id of a group, and print how to undo it", {
+    "ug groups rename 7 --name 'Acme Inc.'": "change the name that people see",
+    "ug groups rename --id acme --new-id acme-inc": "change the user_group_id; the number and the token stay",
+  })
     .option("--name <name>", "the new name that people see")
     .option("--new-id <id>", "the new user_group_id")
     .action(environmentAction(rename));
 
 const updateCommand = () =>
   withContent(
-    changeOf("update", "change the given fields of a group", [
-      ["ug groups update 7 --name 'Acme Inc.'", "change the name"],
-      ['ug groups update --id acme --properties \'{"region":"eu"}\'', "replace all properties"],
-      ["ug groups update 7 --merge --properties '{\"region\":null}'", "remove one key, and keep the others"],
-      ["ug groups update 7 --mapping null", "clear the mapping"],
-    ]),
+    changeOf("update", "change the given fields of a group", {
+      "ug groups update 7 --name 'Acme Inc.'": "change the name",
+      'ug groups update --id acme --properties \'{"region":"eu"}\'': "replace all properties",
+      "ug groups update 7 --merge --properties '{\"region\":null}'": "remove one key, and keep the others",
+      "ug groups update 7 --mapping null": "clear the mapping",
+    }),
   )
     .option("--merge", `merge ${JSON_OPTIONS.join(" and ")} into what is there; null removes a key (RFC 7396)`)
     .option("--new-id <id>", "the new user_group_id")
@@ -111,25 +111,25 @@ const SIMPLE = [
 ];
 
 const simpleCommand = ({ name, summary, run }: (typeof SIMPLE)[number]): Command =>
-  changeOf(name, summary, [
-    [`ug groups ${name} 7`, "by its number"],
-    [`ug groups ${name} --id acme --reason unpaid`, "by its id, with a reason"],
-  ]).action(environmentAction(run));
+  changeOf(name, summary, {
+    [`ug groups ${name} 7`]: "by its number",
+    [`ug groups ${name} --id acme --reason unpaid`]: "by its id, with a reason",
+  }).action(environmentAction(run));
 
 const restoreCommand = () =>
-  changeOf("restore", "restore a deleted group, with its token", [
-    ["ug groups restore 7", "as it was"],
-    ["ug groups restore 7 --new-id acme-old --rotate-token", "if another group has its id now"],
-  ])
+  changeOf("restore", "restore a deleted group, with its token", {
+    "ug groups restore 7": "as it was",
+    "ug groups restore 7 --new-id acme-old --rotate-token": "if another group has its id now",
+  })
     .option("--new-id <id>", "restore it under this user_group_id")
     .option("--rotate-token", "give it a new token")
     .action(environmentAction(restore));
 
 const purgeCommand = () =>
-  changeOf("purge", "permanently erase a deleted group now", [
-    ["ug groups purge 7", "show which group it is, and change nothing"],
-    ["ug groups purge 7 --yes", "erase it; this has no undo"],
-  ])
+  changeOf("purge", "permanently erase a deleted group now", {
+    "ug groups purge 7": "show which group it is, and change nothing",
+    "ug groups purge 7 --yes": "erase it; this has no undo",
+  })
     .option(...YES)
     .action(environmentAction(purge));
 
@@ -143,10 +143,10 @@ type RotateOptions = Options & {
 
 const rotateCommand = () =>
   withConcurrency(
-    changeOf("rotate", "replace the token of a group, or of each group with --all", [
-      ["ug groups rotate 7 --grace 10m --yes", "the old token stays valid for ten minutes"],
-      ["ug groups rotate --all --grace 1h --yes", "each group; run it again to continue after an interruption"],
-    ]),
+    changeOf("rotate", "replace the token of a group, or of each group with --all", {
+      "ug groups rotate 7 --grace 10m --yes": "the old token stays valid for ten minutes",
+      "ug groups rotate --all --grace 1h --yes": "each group; run it again to continue after an interruption",
+    }),
     "with --all: calls at a time",
   )
     .option("--grace <time>", "how long the old token stays valid; by default not at all", readSeconds)

@@ -19,63 +19,55 @@ const READY_MS_MAX = 5_000;
 
 /** Adds them to a registry. */
 export function measureBox(registry: Registry, box: Box): void {
-  const gauge = <Label extends string>(
-    name: string,
-    help: string,
-    collect: (this: Gauge<Label>) => void | Promise<void>,
-    labelNames: Label[] = [],
-  ) => new Gauge<Label>({ name: `ug_${name}`, help, labelNames, registers: [registry], collect });
+  /** `measure` returns the value, or that of each label. */
+  const gauge = (name: string, help: string, measure: () => Promise<number> | number) =>
+    new Gauge({
+      ...{ name: `ug_${name}`, help, registers: [registry] },
+      async collect() {
+        this.set(await measure());
+      },
+    });
+  const gaugeOfEach = (name: string, help: string, label: string, measure: () => Iterable<[string, number]>) =>
+    new Gauge({
+      ...{ name: `ug_${name}`, help, labelNames: [label], registers: [registry] },
+      collect() {
+        for (const [each, value] of measure()) this.set({ [label]: each }, value);
+      },
+    });
+  const gaugeOfDatabases = (name: string, help: string, measure: (sizes: number[]) => number) =>
+    gaugeOfEach(name, help, "class", () =>
+      databasesIn(box.state).map(({ className, sizes }) => [className, measure(sizes)]),
+    );
 
-  new Gauge({
-    ...{ name: "ug_build_info", help: "The version that runs.", labelNames: ["version"], registers: [registry] },
-  }).set({ version: box.version }, 1);
-  gauge("ready", "Whether /ready is 200: 1, or 0.", async function () {
-    this.set((await isReady(box.url).catch(() => false)) ? 1 : 0);
-  });
-  measureDatabases(registry, box.state);
-  gauge("disk_free_bytes", "Free bytes on the disk of the databases.", function () {
+  gaugeOfEach("build_info", "The version that runs.", "version", () => [[box.version, 1]]);
+  gauge("ready", "Whether /ready is 200: 1, or 0.", async () => Number(await isReady(box.url).catch(() => false)));
+  gaugeOfDatabases("databases", "Databases of each class.", (sizes) => sizes.length);
+  gaugeOfDatabases("largest_database_bytes", "The largest database of each class.", (sizes) => Math.max(0, ...sizes));
+  gaugeOfDatabases("database_bytes", "Bytes of all databases of each class.", (sizes) =>
+    sizes.reduce((sum, size) => sum + size, 0),
+  );
+  gauge("disk_free_bytes", "Free bytes on the disk of the databases.", () => {
     const { bavail, bsize } = statfsSync(box.state);
-    this.set(bavail * bsize);
+    return bavail * bsize;
   });
-  gauge(
-    "memory_bytes",
-    "Resident memory of each process.",
-    function () {
-      for (const [process, id] of Object.entries(box.processes)) this.set({ process }, residentBytes(id));
-    },
-    ["process"],
+  gaugeOfEach("memory_bytes", "Resident memory of each process.", "process", () =>
+    Object.entries(box.processes).map(([name, id]) => [name, residentBytes(id)]),
   );
   const { backups } = box;
   if (backups === undefined) return;
-  gauge("newest_backup_age_seconds", "Time since the newest backup began; +Inf without one.", function () {
+  gauge("newest_backup_age_seconds", "Time since the newest backup began; +Inf without one.", () => {
     const at = newestBackupAt(backups, new Date());
-    this.set(at === undefined ? Number.POSITIVE_INFINITY : (Date.now() - at.getTime()) / 1000);
+    return at === undefined ? Number.POSITIVE_INFINITY : (Date.now() - at.getTime()) / 1000;
   });
-  gauge("backups_share_disk", "Whether backups are on the disk of the databases: 1, or 0.", function () {
-    this.set(sharesDisk(backups, box.state) ? 1 : 0);
-  });
+  gauge("backups_share_disk", "Whether backups are on the disk of the databases: 1, or 0.", () =>
+    Number(sharesDisk(backups, box.state)),
+  );
 }
 
 async function isReady(url: string): Promise<boolean> {
   const response = await fetch(`${url}/ready`, { signal: AbortSignal.timeout(READY_MS_MAX) });
   await response.arrayBuffer();
   return response.ok;
-}
-
-/** The number and the sizes of the databases of each class, of which workerd makes a folder. Each gauge reads the folders itself. */
-function measureDatabases(registry: Registry, state: string): void {
-  const gauge = (name: string, help: string, measure: (sizes: number[]) => number) =>
-    new Gauge({
-      ...{ name, help, labelNames: ["class"], registers: [registry] },
-      collect() {
-        for (const { className, sizes } of databasesIn(state)) this.set({ class: className }, measure(sizes));
-      },
-    });
-  gauge("ug_databases", "Databases of each class.", (sizes) => sizes.length);
-  gauge("ug_largest_database_bytes", "The largest database of each class.", (sizes) => Math.max(0, ...sizes));
-  gauge("ug_database_bytes", "Bytes of all databases of each class.", (sizes) =>
-    sizes.reduce((sum, size) => sum + size, 0),
-  );
 }
 
 /** The databases of each class, each with what SQLite keeps beside it. */
@@ -108,15 +100,11 @@ const deviceOf = (folder: string): number => (existsSync(folder) ? statSync(fold
 /** What is wrong with the folder, in sentences. */
 export function warningsAbout(backups: string, state: string): string[] {
   const code = listingError(backups);
+  const unlisted = `The backups in ${backups} cannot be listed (${code}), so their age is not known. Let the service's user list the folder.`;
+  const lost = `The backups in ${backups} are on the disk of the state, and are lost with it. Copy them to another machine.`;
   return [
-    ...(code === undefined || code === "ENOENT"
-      ? []
-      : [
-          `The backups in ${backups} cannot be listed (${code}), so their age is not known. Let the service's user list the folder.`,
-        ]),
-    ...(sharesDisk(backups, state)
-      ? [`The backups in ${backups} are on the disk of the state, and are lost with it. Copy them to another machine.`]
-      : []),
+    ...(code === undefined || code === "ENOENT" ? [] : [unlisted]),
+    ...(sharesDisk(backups, state) ? [lost] : []),
   ];
 }
 
