@@ -119,10 +119,7 @@ export class BrokenFile extends CommandError {}
 export type FilePage = { page: string; number: number; place: Place };
 
 /** Reads the pages of a file. @throws BrokenFile if it has none, or ends in the middle of one. */
-export async function* readFile(
-  file: string,
-  identityFile: string | undefined,
-): AsyncGenerator<FilePage, void, undefined> {
+export async function* readFile(file: string, identityFile?: string): AsyncGenerator<FilePage, void, undefined> {
   if (!existsSync(file)) throw new UsageError(`There is no file ${JSON.stringify(file)}.`);
   const bytes = await bytesOf(file, identityFile).catch(
     onSystemError((code) => new UsageError(`${file} cannot be read: ${code}.`)),

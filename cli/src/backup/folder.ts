@@ -50,7 +50,6 @@ export const prune = (folder: string, keep: number, made: string): { deleted: nu
     return { deleted: old.length, later };
   });
 
-/** The names of the folders with a backup. */
 const backupsIn = (folder: string, now: string): ReturnType<typeof namesBefore> =>
   namesBefore(
     readdirSync(folder, { withFileTypes: true })

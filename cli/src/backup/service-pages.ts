@@ -68,7 +68,6 @@ export function placeNamed(workspace: unknown, environment: unknown): Place {
 
 export const nameOf = (place: Place): string => (place ? `${place.workspace}/${place.environment}` : "the registry");
 
-/** One page of a list of the service. */
 type Page<Content> = { content: Content; next: string | null };
 
 /** The pages of a list. @throws CommandError for a cursor of before, which would make the list endless. */

@@ -15,7 +15,6 @@ const KEEP_MAX = 10_000;
 
 type TakeOptions = ServiceOptions & { registry?: boolean; all?: string; keep?: number; recipient: string[] };
 
-/** `ug backup` and the commands below it. */
 export const command = (): Command =>
   serviceCommand("backup", {
     summary: "back up environments and the registry, and verify backups",
@@ -102,7 +101,8 @@ async function takeAll(admin: Admin, all: string, { keep, recipient }: TakeOptio
   };
 }
 
-type Backup = Awaited<ReturnType<typeof write>>;
+/** A backup: its file, what it is of, and the numbers of its footer. */
+type Backup = { file: string; of: string } & Record<string, unknown>;
 
 /** Writes a backup of each environment, and names those without one. `isWhole` says whether none is missing that will have groups again. */
 async function writeEnvironments(admin: Admin, writeIn: (place: Place) => Promise<Backup>) {
@@ -127,13 +127,7 @@ const LEFT_OUT = {
   environment_restoring: "a backup is being restored there. So this backup lacks it, and no older one is deleted.",
 };
 
-/** Writes one backup. Returns its file, what it is of, and the numbers of its footer. */
-async function write(
-  admin: Admin,
-  place: Place,
-  file: string,
-  recipients: string[],
-): Promise<{ file: string; of: string } & Record<string, unknown>> {
+async function write(admin: Admin, place: Place, file: string, recipients: string[]): Promise<Backup> {
   const progress = new Progress(0);
   let counts: Record<string, unknown> = {};
   const noted = async function* () {

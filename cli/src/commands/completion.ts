@@ -8,7 +8,6 @@ import { print } from "../support/output.ts";
 
 const SHELLS = ["bash", "zsh", "fish"];
 
-/** `ug completion`. */
 export const command = (): Command =>
   described("completion", {
     summary: "print the script with which a shell completes commands, options and the names of contexts",

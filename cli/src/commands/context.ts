@@ -21,7 +21,6 @@ import { serviceUrl } from "../support/service.ts";
 import { tableOfItems } from "../support/table.ts";
 import { callerOf } from "./whoami.ts";
 
-/** `ug context` and the commands below it. */
 export const command = (): Command =>
   commandGroup(
     "context",

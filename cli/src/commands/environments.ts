@@ -9,7 +9,6 @@ import { commandGroup } from "../help.ts";
 import { tableOfItems } from "../support/table.ts";
 import { toWire } from "../wire.ts";
 
-/** `ug environments` and the command below it. */
 export const command = (): Command =>
   commandGroup(
     "environments",

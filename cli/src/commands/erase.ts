@@ -7,7 +7,6 @@ import { describedTarget } from "../contexts/context-store.ts";
 import { environmentName, environmentOf } from "../environment-options.ts";
 import type { ServiceOptions } from "../service-access.ts";
 
-/** `ug erase`. */
 export const command = (): Command =>
   serviceCommand("erase", {
     summary: "permanently delete all groups, keys and events of an environment",

@@ -18,7 +18,6 @@ import { endOf, GRACE, issuedOutput, type RollOptions } from "./issued-key.ts";
 
 const IN_ACME = "--workspace acme --environment Testing";
 
-/** `ug keys` and the commands below it. */
 export const command = (): Command =>
   commandGroup(
     "keys",
@@ -34,9 +33,11 @@ export const command = (): Command =>
     [issueCommand(), listCommand(), rollCommand(), revokeCommand()],
   );
 
+const ACCESS = ["read", "write"] as const;
+
 type IssueOptions = ServiceOptions & {
   name: string;
-  access?: "read" | "write";
+  access?: (typeof ACCESS)[number];
   scopes?: string;
   expiresIn?: number;
   location?: string;
@@ -58,10 +59,7 @@ const issueCommand = () =>
   })
     .requiredOption("--name <name>", "the name of the key in lists and events")
     .addOption(
-      new Option("--access <access>", "the rights of the key; by default write, which has all scopes").choices([
-        "read",
-        "write",
-      ]),
+      new Option("--access <access>", "the rights of the key; by default write, which has all scopes").choices(ACCESS),
     )
     .option("--scopes <scopes>", "only these scopes, separated by commas, in place of --access")
     .option("--expires-in <time>", "the key's lifetime, such as 90d; by default it never expires", readSeconds)
@@ -71,30 +69,22 @@ const issueCommand = () =>
       operatorAction(async (operator: OperatorClient, options: IssueOptions) => {
         const environment = environmentOf(options);
         if (!options.create) await requireEnvironment(operator, environment);
-        return issuedKey(
-          await operator.issueKey({
-            ...environment,
-            name: options.name,
-            // The service knows which scopes and locations there are, and its refusal lists them.
-            ...given({ access: options.access, scopes: options.scopes?.split(",") as Scope[] | undefined }),
-            location: options.location as LocationHint | undefined,
-            ...given({ expiresInSeconds: options.expiresIn }),
-            reason: options.reason,
-          }),
-        );
+        const { name, access, expiresIn: expiresInSeconds, reason } = options;
+        // The service knows which scopes and locations there are, and its refusal lists them.
+        const scopes = options.scopes?.split(",") as Scope[] | undefined;
+        const location = options.location as LocationHint | undefined;
+        const draft = { ...environment, name, ...given({ access, scopes, expiresInSeconds }), location, reason };
+        return issuedKey(await operator.issueKey(draft));
       }),
     );
 
 /** Without this check, a mistyped name would create another environment. */
-async function requireEnvironment(operator: OperatorClient, environment: Environment): Promise<void> {
-  try {
-    await operator.keyPage({ ...environment, pageSize: 1 });
-  } catch (error) {
+const requireEnvironment = (operator: OperatorClient, environment: Environment) =>
+  operator.keyPage({ ...environment, pageSize: 1 }).catch((error: unknown) => {
     const name = quoted(environmentName(environment));
     const sentence = `There is no environment ${name}. Check the names, or create it with --create.`;
     throw reworded(error, "environment_not_found", sentence);
-  }
-}
+  });
 
 const listCommand = () =>
   serviceCommand("list", {
@@ -112,10 +102,9 @@ const listCommand = () =>
     .option("--ending-within <time>", "only valid keys that end within this time, such as 14d", readSeconds)
     .action(operatorAction(listKeys));
 
-async function listKeys(
-  operator: OperatorClient,
-  options: ServiceOptions & KeyFilter & { all?: boolean },
-): Promise<Output> {
+type ListOptions = ServiceOptions & KeyFilter & { all?: boolean };
+
+async function listKeys(operator: OperatorClient, options: ListOptions): Promise<Output> {
   if (options.all && options.isNamed) throw new UsageError("Give --all, or --workspace and --environment, not both.");
   const isListed = keyFilter(options, Date.now());
   if (!options.all) {

@@ -16,7 +16,6 @@ import { endOf, GRACE, issuedOutput, type RollOptions } from "./issued-key.ts";
 
 const ROLES = Object.keys({ viewer: 1, support: 1, admin: 1, backup: 1 } satisfies Record<Role, 1>);
 
-/** `ug operators` and the commands below it. */
 export const command = (): Command =>
   commandGroup(
     "operators",

@@ -10,7 +10,6 @@ import { accessToDeployment, type Credential, type ServiceOptions } from "../ser
 
 type Options = ServiceOptions & RestoreOptions & { identityFile?: string };
 
-/** `ug restore`. */
 export const command = (): Command =>
   serviceCommand("restore", {
     summary: "restore a backup into its environment, which must be empty",

@@ -13,7 +13,6 @@ import { textInOptionFile } from "../support/option-file.ts";
 import { quoted } from "../support/printable.ts";
 import { toWire } from "../wire.ts";
 
-/** `ug sessions` and the commands below it. */
 export const command = (): Command =>
   commandGroup(
     "sessions",

@@ -147,7 +147,6 @@ function changing(change: () => void): void {
 /** A deployment, and the context that named it. The key of a context is sent only to its own deployment. */
 export type Target = { url: URL; context?: Context };
 
-/** The options that name a deployment. */
 export type TargetOptions = { url?: string; context?: string };
 
 /** Variables that set a deployment or a credential. If one is set, the context in use is ignored. */

@@ -20,7 +20,6 @@ export function groupNameOf(teamId: number | undefined, id: string | undefined):
 export const findAny = async (client: EnvironmentClient, name: GroupName): Promise<ListedGroup> =>
   (await find(client, name)) ?? (await findDeleted(client, name)) ?? Promise.reject(missing(name));
 
-/** The group that exists with this name. */
 export const findExisting = async (client: EnvironmentClient, name: GroupName): Promise<ListedGroup> =>
   (await find(client, name)) ?? Promise.reject(missing(name));
 

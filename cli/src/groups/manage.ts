@@ -21,7 +21,6 @@ const existing = (client: Client, { id }: Options, number?: number): Promise<Lis
 
 type Listing = { prefix?: string; search?: string; notViewedFor?: number; state?: GroupState; limit: number };
 
-/** Lists groups, up to a limit. */
 export async function list(client: Client, { prefix, search, notViewedFor, state, limit: most }: Listing) {
   if (prefix !== undefined && search !== undefined) throw new UsageError("Give --prefix or --search, not both.");
   const lastViewedBefore = notViewedFor === undefined ? undefined : new Date(Date.now() - notViewedFor * DAY_MS);
@@ -37,7 +36,6 @@ export async function list(client: Client, { prefix, search, notViewedFor, state
   return { body: { success: 1, user_groups: groups.map(toWireGroup) }, text: tableOfGroups(groups) };
 }
 
-/** Shows a group with its contents. */
 export async function show(client: Client, { id }: Options, number?: number): Promise<Output> {
   const group = await findAny(client, groupNameOf(number, id));
   const contents = GROUP_FIELDS.filter((field) => CONTENT[field].isNullable).map((field) => [
@@ -67,7 +65,6 @@ export async function create(client: Client, options: ContentOptions, id: string
   };
 }
 
-/** Changes the fields that are given. */
 export async function update(client: Client, options: Changing & ContentOptions, number?: number): Promise<Output> {
   const fields = contentIn(options);
   if (Object.keys(fields).length === 0 && options.newId === undefined)
@@ -98,7 +95,6 @@ async function change(client: Client, { merge, newId, reason }: Changing, teamId
   });
 }
 
-/** Replaces the token of a group. */
 export async function rotate(client: Client, options: Options & { grace?: number }, number?: number): Promise<Output> {
   const { grace: graceSeconds, reason } = options;
   const group = await existing(client, options, number);
@@ -114,14 +110,12 @@ export async function rotate(client: Client, options: Options & { grace?: number
   );
 }
 
-/** Suspends a group. */
 export async function suspend(client: Client, options: Options, number?: number): Promise<Output> {
   const { teamId } = await existing(client, options, number);
   const group = await client.suspendByNumber({ teamId, reason: options.reason });
   return outputOf(group, `Group ${teamId} is suspended. To undo it: ${commandLine(options, `resume ${teamId}`)}`);
 }
 
-/** Ends the suspension of a group. */
 export async function resume(client: Client, options: Options, number?: number): Promise<Output> {
   const { teamId } = await existing(client, options, number);
   const group = await client.resumeByNumber({ teamId, reason: options.reason });
@@ -137,7 +131,6 @@ export async function remove(client: Client, options: Options, number?: number):
   return outputOf(deleted, `Group ${teamId} is deleted. ${isKept ? undo : "It cannot be restored."}`);
 }
 
-/** Restores a deleted group. */
 export async function restore(
   client: Client,
   options: Renaming & { rotateToken?: true },

@@ -17,7 +17,6 @@ export const described = ({ teamId, userGroupId, name }: ListedGroup): string =>
 export const commandLine = (options: ServiceOptions, command: string): string =>
   `ug groups ${command}${whereOf(options)}`;
 
-/** The output of a command on one group. */
 export const outputOf = (group: ListedGroup, text: string): Output => ({
   body: { success: 1, user_group: toWireGroup(group) },
   text: `${tableOfGroups([group])}\n\n${text}`,
@@ -29,7 +28,6 @@ export function toWireGroup({ teamId, userGroupId, ...group }: ListedGroup): Rec
   return fields;
 }
 
-/** The groups as a table for people. */
 export function tableOfGroups(groups: readonly ListedGroup[]): string {
   const ofDeleted = groups.some(({ state }) => state === "deleted") ? ["deleted_at", "purge_at"] : [];
   const ofSuspended = groups.some(({ state }) => state === "suspended") ? ["suspended_at", "suspended_reason"] : [];

@@ -26,7 +26,6 @@ export const METAFILE = "bundle-meta.json";
 const BUNDLES_MAX = 5;
 /** The folder beside the bundles with an empty file `<bundle>-<process id>` for each process that uses one. */
 const USERS = "users";
-/** Everything that the bundle depends on. */
 const SOURCES = [
   "{src,common}/**/*.*",
   "public/**/*.*",
@@ -164,7 +163,6 @@ const run = (script: string, outdir: string) =>
     stdio: ["ignore", "ignore", "inherit"],
   });
 
-/** Writes the settings of a bundle. */
 export const writeSettings = (folder: string, settings: Settings): void =>
   writeFileSync(join(folder, SETTINGS), JSON.stringify(settings));
 

@@ -11,7 +11,6 @@ const FOLDER = ".demo-keys";
 const DEMO_KEY = { workspace: "demo", environment: "Testing", name: "npm start" };
 const DEMO_OPERATOR = { name: "npm start", role: "admin" };
 
-/** The credentials of the demo. */
 export type DemoKeys = { key: string; operatorKey: string };
 
 /** The running service, its options, and the bootstrap token that issues the keys. */

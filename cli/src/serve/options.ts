@@ -20,20 +20,16 @@ export const SECRETS: readonly string[] = ["SIGNING_KEYS", "OPERATOR_TOKEN"];
 export type RateLimit = { limit: number; period: number };
 
 export type ServeOptions = {
-  /** 0 takes any free port. */
   port: number;
   host: string;
   persistTo: string;
   envFile: string;
   var: Record<string, string>;
-  /** The header that holds the client's address; empty for none. */
   clientAddressHeader: string;
   metricsPort?: number;
-  /** The folder of the backups of this service, whose age the metrics have. */
   backups?: string;
   /** Rate limits in place of those of wrangler.toml, by their names. */
   limit: Record<string, RateLimit>;
-  /** The file descriptor of a socket that is already open, in place of `host` and `port`. */
   socketFd?: number;
   /** Makes what is missing for a try: secrets, an environment, its API key and an operator's key. */
   demo: boolean;

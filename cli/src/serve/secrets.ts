@@ -8,6 +8,10 @@ import { explaining } from "../support/output.ts";
 import { commandOf, DEFAULT_SECRETS_FILE, SECRETS, type ServeOptions } from "./options.ts";
 import { makePrivateFile, writePrivateFile } from "./private-files.ts";
 import { repeatedSettings, settingsFileIn, unknownNames } from "./settings-file.ts";
+import type { State } from "./state-folder.ts";
+
+/** The Worker's variables and secrets, by name. */
+export type Variables = Record<string, string>;
 
 /**
  * Returns the variables of the Worker: `defaults`, over them those of this process's environment with the same names, then the
@@ -16,11 +20,7 @@ import { repeatedSettings, settingsFileIn, unknownNames } from "./settings-file.
  * @throws CommandError if a setting or the file cannot be read, if the file cannot be made, or if secrets are missing for a state that
  * exists: with others, all its credentials would be invalid.
  */
-export function variablesOf(
-  options: ServeOptions,
-  state: { holdsDatabases: boolean },
-  defaults: Record<string, string>,
-): Record<string, string> {
+export function variablesOf(options: ServeOptions, state: State, defaults: Variables): Variables {
   const { envFile } = options;
   const inEnvironment = valuesIn(process.env, [...Object.keys(defaults), ...SECRETS]);
   let inFile = settingsFileIn(envFile);
@@ -42,11 +42,7 @@ const fileError = (envFile: string) => (code: string) =>
   new CommandError(`The file of secrets, ${envFile}, cannot be read or made: ${code}.`);
 
 /** @throws CommandError with a sentence for each setting that cannot be read. */
-function requireReadable(
-  variables: Record<string, string>,
-  { envFile, persistTo }: ServeOptions,
-  { holdsDatabases }: { holdsDatabases: boolean },
-): void {
+function requireReadable(variables: Variables, { envFile, persistTo }: ServeOptions, { holdsDatabases }: State): void {
   const sentences = unreadableSettings(variables);
   if (sentences.length === 0) return;
   if (!variables.SIGNING_KEYS && holdsDatabases)
@@ -59,7 +55,7 @@ function requireReadable(
 /** What does nothing here, and is perhaps a mistake. */
 function warningsOf(
   given: NodeJS.Dict<string>,
-  variables: Record<string, string>,
+  variables: Variables,
   { envFile, clientAddressHeader }: ServeOptions,
 ): string[] {
   const warnings: string[] = [];
@@ -80,7 +76,7 @@ function warningsOf(
 const valuesIn = (env: NodeJS.Dict<string>, names: readonly string[]): Record<string, string> =>
   Object.fromEntries(names.flatMap((name) => (env[name] === undefined ? [] : [[name, env[name]]])));
 
-function makeSecrets({ envFile, persistTo, demo }: ServeOptions, { holdsDatabases }: { holdsDatabases: boolean }) {
+function makeSecrets({ envFile, persistTo, demo }: ServeOptions, { holdsDatabases }: State): void {
   const explained =
     `The state in ${persistTo} was made with other secrets. Without them, all of its tokens and API keys are invalid: the service refuses\n` +
     "them. Its user groups are still there; a GET with a new API key returns their new tokens.\n" +

@@ -10,7 +10,7 @@ import { demoFiles, demoKeys, NoDemoKeys } from "./demo.ts";
 import { warningsAbout } from "./metrics/box-metrics.ts";
 import { Metrics } from "./metrics/metrics.ts";
 import { commandOf, type ServeOptions } from "./options.ts";
-import { variablesOf } from "./secrets.ts";
+import { type Variables, variablesOf } from "./secrets.ts";
 import { startService } from "./service.ts";
 import { openStateFolder } from "./state-folder.ts";
 import { reportToSystemd } from "./systemd.ts";
@@ -88,9 +88,6 @@ const signalled = () =>
   new Promise<undefined>((end) => {
     for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, () => end(undefined));
   });
-
-/** The Worker's variables and secrets, by name. */
-type Variables = Record<string, string>;
 
 /** Behind a proxy, nothing in a request can be trusted to name the service. */
 function requirePublicUrl({ clientAddressHeader }: ServeOptions, { PUBLIC_URL = "" }: Variables): void {

@@ -7,7 +7,6 @@ import { explaining } from "../support/output.ts";
 import { commandOf, type ServeOptions } from "./options.ts";
 import { makePrivateFolder } from "./private-files.ts";
 
-/** The file of workerd's configuration. */
 export const CONFIG_FILE = "workerd.capnp";
 const LOCK_FILE = "ug-serve.lock";
 /** The processes of a service that was just stopped may take this long to end. */
@@ -16,12 +15,14 @@ const SQLITE_BUSY = 5;
 /** Where wrangler's development server has its state, and what it makes there. */
 const STATE_OF_WRANGLER = ".wrangler/state/v3/do";
 
+export type State = { holdsDatabases: boolean };
+
 /**
  * Makes the state folder private, and locks it until this process ends. Returns whether it already holds databases.
  *
  * @throws CommandError if another service uses the folder, or this user may not.
  */
-export function openStateFolder(options: ServeOptions): { holdsDatabases: boolean } {
+export function openStateFolder(options: ServeOptions): State {
   const failureOf = (code: string) =>
     new CommandError(
       `The state in ${options.persistTo} cannot be used: ${code}. If it belongs to another user, run the service as that user, or give --persist-to another folder.`,
@@ -29,7 +30,7 @@ export function openStateFolder(options: ServeOptions): { holdsDatabases: boolea
   return explaining(() => open(options), failureOf);
 }
 
-function open({ persistTo: folder, port, demo }: ServeOptions): { holdsDatabases: boolean } {
+function open({ persistTo: folder, port, demo }: ServeOptions): State {
   refuseForeignFolder(folder);
   prepareFolder(folder);
   const advice = `${commandOf({ demo })} --port ${port === 0 ? 0 : port + 1} --persist-to DIR`;

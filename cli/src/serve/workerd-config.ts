@@ -7,14 +7,12 @@ export const SOCKET = "http";
 
 /** One Worker, and what workerd gives to it. Texts are never secrets: those come by `fromEnvironment`. */
 export type WorkerdConfig = {
-  /** The folder of the Worker's modules. */
   modules: string;
   compatibilityDate: string;
   /** Without one, the socket comes by `--socket-fd`. */
   address?: string;
   /** `uniqueKey` decides the ids of a class's objects, and the name of their folder. */
   durableObjects?: { binding: string; className: string; uniqueKey: string }[];
-  /** The folder of the databases. */
   state?: string;
   /** Names of variables that workerd reads from its environment; one that is not there is `null`. */
   fromEnvironment?: readonly string[];

@@ -19,7 +19,6 @@ const CONTROL_FD = 3;
 const SETPRIV = "/usr/bin/setpriv";
 
 export type WorkerdOptions = {
-  /** The file of the configuration. */
   config: string;
   /** The only variables that workerd gets. */
   env: Record<string, string>;
@@ -29,7 +28,6 @@ export type WorkerdOptions = {
   log: "inherit" | "errors" | "ignore" | "pipe";
 };
 
-/** A running workerd that listens. */
 export type Workerd = {
   process: ChildProcess;
   /** `undefined` for a socket that was passed on. */

@@ -11,7 +11,6 @@ export const lineOf = (cells: readonly string[], widths: readonly number[]): str
     .join("  ")
     .trimEnd();
 
-/** Rows of text as columns. */
 export function tableOf(rows: readonly (readonly string[])[]): string {
   const widths = widthsOf(rows);
   return rows.map((row) => lineOf(row, widths)).join("\n");

@@ -109,17 +109,14 @@ export const compareCommand = (): Command =>
       action(async (options: ServiceOptions & { identityFile?: string }, path: string) => {
         const admin = adminFor(options);
         const { files, folder } = backupAt(path);
-        const compared: { of: string; revived: Revived[] }[] = [];
-        for (const file of files) {
-          const { place, revived } = await compare(admin, file, options.identityFile);
-          compared.push({ of: nameOf(place), revived });
-        }
+        const compared: Compared[] = [];
+        for (const file of files) compared.push(await compare(admin, file, options.identityFile));
         const body = folder === undefined ? { success: 1, ...compared[0] } : { success: 1, folder, backups: compared };
         return { body, text: textOf(compared, folder !== undefined) };
       }),
     );
 
-function textOf(compared: readonly { of: string; revived: readonly Revived[] }[], isFolder: boolean): string {
+function textOf(compared: readonly Compared[], isFolder: boolean): string {
   const rows = compared.flatMap(({ of, revived }) =>
     revived.map(({ name, ...each }) => ({ of, ...each, name: quoted(name) })),
   );
@@ -160,14 +157,13 @@ type Revived = {
   now: string;
 };
 
+/** What a backup is of, and what a restore of it would bring back. */
+type Compared = { of: string; revived: Revived[] };
+
 type Fields = Record<string, unknown>;
 
 /** Compares a file with the service, without a restore. */
-async function compare(
-  admin: Admin,
-  file: string,
-  identityFile: string | undefined,
-): Promise<{ place: Place; revived: Revived[] }> {
+async function compare(admin: Admin, file: string, identityFile?: string): Promise<Compared> {
   const folder = mkdtempSync(join(tmpdir(), "ug-compare-"));
   try {
     using before = new Contents(join(folder, "file.sqlite"));
@@ -178,8 +174,9 @@ async function compare(
       before.add(page);
     }
     const isErased = await addPresent(present, admin, place);
-    const environment = { kind: "environment", id: null, name: nameOf(place), now: "gone" } as const;
-    return { place, revived: isErased ? [environment] : [...revivedOf(before, present)] };
+    const of = nameOf(place);
+    const environment: Revived = { kind: "environment", id: null, name: of, now: "gone" };
+    return { of, revived: isErased ? [environment] : [...revivedOf(before, present)] };
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }

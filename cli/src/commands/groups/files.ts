@@ -10,9 +10,10 @@ import { describedTarget } from "../../contexts/context-store.ts";
 import { environmentQueryOf } from "../../environment-options.ts";
 import { readRenamed } from "../../groups/files/csv-columns.ts";
 import type { Plan } from "../../groups/files/dry-run.ts";
+import type { Service } from "../../groups/files/group-calls.ts";
 import type { ImportSource } from "../../groups/files/source.ts";
 import { wholeNumberReader } from "../../option-values.ts";
-import { accessToEnvironment, type ServiceAccess, type ServiceOptions } from "../../service-access.ts";
+import { accessToEnvironment, type ServiceOptions } from "../../service-access.ts";
 import { given } from "../../support/given.ts";
 import { explaining } from "../../support/output.ts";
 import { escapeInvisible, quoted } from "../../support/printable.ts";
@@ -26,7 +27,6 @@ type Format = (typeof FORMATS)[number];
 
 type ExportOptions = ServiceOptions & { prefix?: string; format: Format; delimiter: string; bom?: boolean };
 
-/** `ug groups export`. */
 export const exportCommand = () =>
   groupsOf("export", "write all active and suspended groups to standard output, without tokens", {
     "ug groups export > groups.ndjson": "all of them, one line of JSON each",
@@ -63,7 +63,6 @@ type ImportOptions = ServiceOptions & {
   skipOtherColumns?: boolean;
 };
 
-/** `ug groups import`. */
 export const importCommand = () =>
   withConcurrency(
     serviceCommand("import", {
@@ -113,26 +112,18 @@ export const importCommand = () =>
       }),
     );
 
-async function runImport(
-  access: ServiceAccess<unknown>,
-  source: ImportSource,
-  options: ImportOptions,
-): Promise<Output> {
+async function runImport(service: Service, source: ImportSource, options: ImportOptions): Promise<Output> {
   if (options.update) announce(options, "create the groups that are missing, and change those that differ");
   const { importGroups } = await import("../../groups/files/import.ts");
-  const { counts, summary } = await importGroups(access, source, options);
+  const { counts, summary } = await importGroups(service, source, options);
   const isWhole = counts.differs + counts.conflicts + counts.refused === 0;
   if (!isWhole) process.exitCode = 1;
   return { body: { success: isWhole ? 1 : 0, ...counts }, text: summary };
 }
 
-async function tryImport(
-  access: ServiceAccess<unknown>,
-  source: ImportSource,
-  options: ImportOptions,
-): Promise<Output> {
+async function tryImport(service: Service, source: ImportSource, options: ImportOptions): Promise<Output> {
   const { planOf } = await import("../../groups/files/dry-run.ts");
-  const plan = await planOf(access, source, options.fromLine);
+  const plan = await planOf(service, source, options.fromLine);
   const change = options.update ? plan.differing : [];
   const differs = plan.differing.length - change.length;
   const isWhole = differs + plan.refused === 0;

@@ -29,7 +29,6 @@ const LIMIT_DEFAULT = 1_000;
 const LIMIT_MAX = 100_000;
 const STATES = Object.keys({ active: 1, suspended: 1, deleted: 1 } satisfies Record<GroupState, 1>);
 
-/** `ug groups` and the commands below it. */
 export const command = (): Command =>
   commandGroup(
     "groups",

@@ -7,7 +7,10 @@ import { IGNORED, OBJECT_FIELDS, TEXT_FIELDS } from "./csv-cells.ts";
 export type Column = { field: string; key?: string };
 
 /** How to read the header: other names of columns, and whether to skip those that are no fields. */
-export type ColumnOptions = { renamed: ReadonlyMap<string, string>; skipsOthers: boolean };
+export type ColumnOptions = { renamed: Renamed; skipsOthers: boolean };
+
+/** The fields of columns with other headers, by these headers. */
+type Renamed = ReadonlyMap<string, string>;
 
 /** The fields of the columns with one value. */
 const FIELDS = new Map([
@@ -31,10 +34,7 @@ function columnNamed(header: string): Column | undefined {
 const nameOf = ({ field, key }: Column): string => (key === undefined ? field : `${field}.${key}`);
 
 /** Adds one `HEADER=FIELD` to those before it. @throws UsageError unless it has this form. */
-export function readRenamed(
-  text: string,
-  others: ReadonlyMap<string, string> = new Map(),
-): ReadonlyMap<string, string> {
+export function readRenamed(text: string, others: Renamed = new Map()): Renamed {
   const at = text.lastIndexOf("=");
   const field = text.slice(at + 1);
   if (at < 1 || !columnNamed(field))

@@ -16,6 +16,7 @@ export const exportCsv = (service: Service, filters: Record<string, string>, for
   write((onPage) => csvOf(pagesOf(service, filters, onPage), form));
 
 type Pages = ReturnType<typeof listedGroups>;
+type Groups = AsyncIterable<Record<string, unknown>[]>;
 
 async function* pagesOf(service: Service, filters: Record<string, string>, onPage: (groups: number) => void): Pages {
   for await (const groups of listedGroups(service, filters)) {
@@ -58,10 +59,7 @@ const ROWS_AT_ONCE = 1_000;
 type Row = { cells: string[]; objects: Map<string, Map<string, string>> };
 
 /** The CSV of the groups. @throws CommandError for more groups than it can keep in memory. */
-export async function* csvOf(
-  pages: AsyncIterable<Record<string, unknown>[]>,
-  { delimiter, bom }: CsvForm,
-): AsyncGenerator<string, void, undefined> {
+export async function* csvOf(pages: Groups, { delimiter, bom }: CsvForm): AsyncGenerator<string, void, undefined> {
   const { rows, otherValues } = await collected(pages);
   const columns = OBJECT_FIELDS.flatMap((field) => keysOf(rows, field).map((key) => ({ field, key })));
   const header = ["user_group_id", ...TEXT_FIELDS, "state", ...columns.map(({ field, key }) => `${field}.${key}`)];
@@ -82,7 +80,7 @@ export async function* csvOf(
     );
 }
 
-async function collected(pages: AsyncIterable<Record<string, unknown>[]>) {
+async function collected(pages: Groups) {
   const rows: Row[] = [];
   let otherValues = 0;
   for await (const groups of pages) {

@@ -1,6 +1,11 @@
 /** The calls of an import and an export: with the names of the wire, and with fields that this release does not know. */
 import { isTemporary } from "../../../../client/src/resources/event.ts";
-import { type Connection, connectionOf, type Protocol } from "../../../../client/src/transport/connection.ts";
+import {
+  type Connection,
+  connectionOf,
+  type Protocol,
+  type Query,
+} from "../../../../client/src/transport/connection.ts";
 import type { JsonObject } from "../../../../client/src/transport/json.ts";
 import { serverProtocol } from "../../../../client/src/transport/server-protocol.ts";
 import type { UserGroupServiceError } from "../../../../client/src/transport/user-group-service-error.ts";
@@ -20,10 +25,7 @@ export const groupCalls = ({ url, credential }: Service, stop?: AbortSignal): Co
   connectionOf(connectionTo(url, { isLong: true, ...(stop && { stop }) }), "the key", credential.text, PROTOCOL);
 
 /** The pages of a list with these filters. */
-export async function* listedGroups(
-  service: Service,
-  filters: Record<string, string>,
-): AsyncGenerator<JsonObject[], void, undefined> {
+export async function* listedGroups(service: Service, filters: Query): AsyncGenerator<JsonObject[], void, undefined> {
   const calls = groupCalls(service);
   for (let cursor: string | null | undefined; cursor !== null; ) {
     const page = await pageAfter(calls, { ...filters, cursor }).catch((error: unknown) => {
@@ -34,7 +36,7 @@ export async function* listedGroups(
   }
 }
 
-async function pageAfter(calls: Connection, query: { cursor: string | undefined }) {
+async function pageAfter(calls: Connection, query: Query) {
   const call = { method: "GET", path: "/api/user_groups", query: { ...query, limit: String(LIST_ITEMS_MAX) } } as const;
   const { body, unexpected } = await calls.send(call);
   body.objects("user_groups");

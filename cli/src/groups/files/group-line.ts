@@ -10,7 +10,7 @@ const COMPARED = GROUP_FIELDS.map((field) => CONTENT[field].column);
 
 /** The group of a line: the body of the GET that creates it, and whether it is suspended, if the line says so. */
 export type GroupLine = {
-  fields: Record<string, unknown>;
+  fields: Fields;
   suspended: boolean | undefined;
   /** Whether the line changes only those keys of `mapping` and `properties` that it contains, as a row of a CSV does. */
   isPartial?: true;
@@ -19,8 +19,8 @@ export type GroupLine = {
 /** One line of an import: its group, or the reason why it has none. `end` is the progress of the file after it. */
 export type ImportLine = { number: number; end: number; group?: GroupLine; refusal?: Refusal };
 
-/** A group as GET /api/user_groups/{team_id} returns it. */
-type CurrentGroup = Record<string, unknown>;
+/** The fields of a group, of a line or as GET /api/user_groups/{team_id} returns it, by their published names. */
+type Fields = Record<string, unknown>;
 
 const utf8 = new TextDecoder("utf-8", { fatal: true });
 
@@ -48,10 +48,7 @@ export function readLine({ bytes }: Line): { group?: GroupLine; refusal?: Refusa
 }
 
 /** The fields of a PUT that makes the current group what its line says. A field that the line leaves out stays. */
-export function differencesOf(
-  { fields, suspended, isPartial }: GroupLine,
-  current: CurrentGroup,
-): Record<string, unknown> {
+export function differencesOf({ fields, suspended, isPartial }: GroupLine, current: Fields): Fields {
   const wanted = isPartial ? { ...fields, ...mergedObjects(fields, current) } : fields;
   const differing = COMPARED.filter((name) => name in wanted && !isSame(wanted[name], current[name]));
   return {
@@ -61,7 +58,7 @@ export function differencesOf(
 }
 
 /** Adds the group's other keys to the objects of a line. A value that gives the same cell stays, whatever its type. */
-const mergedObjects = (fields: Record<string, unknown>, current: CurrentGroup) =>
+const mergedObjects = (fields: Fields, current: Fields) =>
   Object.fromEntries(
     OBJECT_FIELDS.flatMap((name) => {
       if (!(name in fields)) return [];
@@ -77,7 +74,7 @@ const ownOf = (value: object, key: string): unknown =>
   Object.hasOwn(value, key) ? Reflect.get(value, key) : undefined;
 
 /** The names of the fields that differ, for people; of `mapping` and `properties`, the name of each key. */
-export const changedNames = (differences: Record<string, unknown>, current: CurrentGroup): string[] =>
+export const changedNames = (differences: Fields, current: Fields): string[] =>
   Object.entries(differences).flatMap(([name, value]) => {
     if (name === "suspended") return ["state"];
     const [before, after] = [current[name], value];

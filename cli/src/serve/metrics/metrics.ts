@@ -21,7 +21,6 @@ const WATCHED_CODES = [
   ...["directory_unavailable", "secret_key_in_browser", "rate_limited"],
 ];
 
-/** Counts the requests that a log records. */
 export class Metrics {
   readonly #registry = new Registry();
   readonly #requests: Counter<"method" | "route" | "status">;
