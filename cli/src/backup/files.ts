@@ -1,5 +1,4 @@
 /** Backups in files: written whole or not at all, encrypted if there is a recipient, and read page by page. */
-
 import {
   constants,
   createReadStream,

@@ -1,5 +1,4 @@
 /** Reads the pages of backups from the service, and sends them to it. */
-
 import * as z from "zod";
 import {
   type Call,

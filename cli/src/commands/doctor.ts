@@ -1,5 +1,4 @@
 /** `ug doctor`: what is wrong with a deployment. */
-
 import { styleText } from "node:util";
 import type { Command } from "commander";
 import * as z from "zod";

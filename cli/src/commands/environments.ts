@@ -1,5 +1,4 @@
 /** `ug environments`: the environments of the deployment. */
-
 import type { Command } from "commander";
 import type { OperatorClient } from "../../../client/src/index.ts";
 import { tagWord } from "../../../common/environment.ts";

@@ -1,5 +1,4 @@
 /** `ug events`: the changes of an environment, or of the deployment. */
-
 import type { Command } from "commander";
 import type { ChangeEvent, EventPage, EventsInput, FeedReader, HistoryPage } from "../../../client/src/index.ts";
 import { CommandError, UsageError } from "../../../common/command-error.ts";
@@ -115,9 +114,8 @@ async function printAllFeeds(options: Options): Promise<undefined> {
   const feeds = new AllFeeds(client, query, until);
   const stopping = new AbortController();
   if (follow) onStopSignal(() => stopping.abort());
-  const note = (message: string) => console.error(`Waiting for the service: ${message}`);
   try {
-    for await (const page of follow ? feeds.follow(stopping.signal, note) : feeds.pages())
+    for await (const page of follow ? feeds.follow(stopping.signal, noteWait) : feeds.pages())
       await printLines(page.events, options, page.feed);
   } catch (error) {
     if (!stopping.signal.aborted) throw explained(error);
@@ -160,20 +158,14 @@ async function printHistory(options: Options): Promise<undefined> {
   if (searchedBackTo !== null) console.error(`Searched back to ${escapeInvisible(searchedBackTo)}.`);
 }
 
+const noteWait = ({ message }: Error) => console.error(`Waiting for the service: ${escapeInvisible(message)}`);
+
 /** The pages to print. A failure of the first call ends it; with `stop`, later temporary failures are retried. */
 async function* pagesOf(reader: FeedReader, input: EventsInput, stop: AbortSignal | undefined) {
   let page: EventPage = await reader.eventPage(input, { signal: stop });
   yield page;
-  const rest = { ...input, cursor: page.nextCursor };
-  if (stop)
-    return yield* reader.followPages(
-      {
-        ...rest,
-        pollMs: POLL_MS,
-        onFailure: ({ message }) => console.error(`Waiting for the service: ${escapeInvisible(message)}`),
-      },
-      { signal: stop },
-    );
+  const rest = { ...input, cursor: page.nextCursor, pollMs: POLL_MS, onFailure: noteWait };
+  if (stop) return yield* reader.followPages(rest, { signal: stop });
   while (page.hasMore) {
     page = await reader.eventPage({ ...input, cursor: page.nextCursor });
     yield page;

@@ -3,7 +3,6 @@ import type { Output } from "../command.ts";
 import { readSeconds } from "../option-values.ts";
 import type { ServiceOptions } from "../service-access.ts";
 
-/** The option of a roll. */
 export const GRACE = [
   "--grace <time>",
   "how long the old key stays valid; by default not at all",

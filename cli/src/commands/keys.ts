@@ -1,5 +1,4 @@
 /** `ug keys`: the API keys of an environment. */
-
 import { type Command, Option } from "commander";
 import type { ApiKey, Environment, IssuedKey, LocationHint, OperatorClient, Scope } from "../../../client/src/index.ts";
 import { CommandError, UsageError } from "../../../common/command-error.ts";

@@ -1,5 +1,4 @@
 /** `ug operators`: the people and jobs that run the deployment. */
-
 import { type Command, Option } from "commander";
 import type { IssuedOperator, Operator, OperatorClient, Role } from "../../../client/src/index.ts";
 import { CommandError, UsageError } from "../../../common/command-error.ts";
@@ -59,7 +58,9 @@ const issueCommand = () =>
         const draft = { name: nameIn(options, argument), role, ...given({ email, expiresInSeconds }), reason };
         if (hasKey) return issuedKey(await client.issueOperator(draft));
         if (email === undefined) throw new UsageError("Give --email with --no-key: otherwise nobody could sign in.");
-        return withoutKeyOutput(await client.issueOperatorWithoutKey({ ...draft, email }));
+        const operator = await client.issueOperatorWithoutKey({ ...draft, email });
+        const text = `${tableOfOperators([operator])}\n\nThis operator has no key, and signs in to the console with its company.`;
+        return { body: { success: 1, operator: toWire(operator) }, text };
       }),
     );
 
@@ -148,11 +149,6 @@ const tableOfOperators = (operators: readonly Operator[]): string =>
     ["id", "name", "role", "email", "key", "created_at", "expires_at", "last_used_at", "revoked_at"],
     operators.map((operator) => ({ ...toWire(operator), key: operator.hasKey ? "yes" : "no key" })),
   );
-
-const withoutKeyOutput = (operator: Operator): Output => ({
-  body: { success: 1, operator: toWire(operator) },
-  text: `${tableOfOperators([operator])}\n\nThis operator has no key, and signs in to the console with its company.`,
-});
 
 const issuedKey = ({ operator, key }: IssuedOperator): Output =>
   issuedOutput(key, { operator: toWire(operator) }, tableOfOperators([operator]), `the key of operator ${operator.id}`);

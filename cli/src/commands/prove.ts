@@ -104,17 +104,13 @@ const style = (format: Parameters<typeof styleText>[0], text: string) =>
 const counted = (count: number, [one, several]: readonly [string, string]) =>
   count === 1 ? one : `${count} ${several}`;
 
-/** The first line. */
 function verdictOf({ outcome, mistakes, notJudged, arePeople, anyEnvironment }: Proof): string {
+  const whose = arePeople ? "person" : "customer";
   switch (outcome) {
     case "proven":
       return style(
         "green",
-        `${
-          arePeople
-            ? "Proven: neither person sees a row of the other, and without a person nobody sees any."
-            : "Proven: neither customer sees a row of the other, and without a customer nobody sees any."
-        }${anyEnvironment ? " Nothing is proven of other environments (--any-environment)." : ""}`,
+        `Proven: neither ${whose} sees a row of the other, and without a ${whose} nobody sees any.${anyEnvironment ? " Nothing is proven of other environments (--any-environment)." : ""}`,
       );
     case "mistakes":
       return style("red", `${counted(mistakes.length, ["1 mistake", "mistakes"])}.`);
@@ -126,7 +122,6 @@ function verdictOf({ outcome, mistakes, notJudged, arePeople, anyEnvironment }: 
   }
 }
 
-/** What people read. */
 function textOf(proof: Proof): string {
   const { mistakes, notJudged, limits, compared, arePeople } = proof;
   const whose = arePeople ? "person" : "customer";

@@ -37,7 +37,7 @@ export const command = (): Command =>
         const unchanged: string[] = [];
         for (const file of backupAt(path).files) {
           const { place, wasThere } = await restoreFile(admin, file, options).catch((error: unknown) => {
-            throw isUnknownOperator(error, credential) ? unknownOperator(url, credential) : error;
+            throw explained(error, url, credential);
           });
           (wasThere ? unchanged : restored).push(nameOf(place));
         }
@@ -51,15 +51,15 @@ export const command = (): Command =>
       }),
     );
 
-/** Whether the service does not know the operator's key, for example because a deployment is restored into a new one. */
-const isUnknownOperator = (error: unknown, { text }: Credential): boolean =>
-  error instanceof CommandError && error.code === "unauthenticated" && text.startsWith("ugo_");
-
-const unknownOperator = (url: URL, { source }: Credential): CommandError =>
-  new CommandError(
+/** Explains that the service does not know the operator's key, for example because a deployment is restored into a new one. */
+function explained(error: unknown, url: URL, { text, source }: Credential): unknown {
+  const code = "unauthenticated";
+  if (!(error instanceof CommandError) || error.code !== code || !text.startsWith("ugo_")) return error;
+  return new CommandError(
     `The service at ${url.origin} does not know the operator's key in ${source}. A service without operators, into which the registry is restored, knows only its bootstrap token: unset OPERATOR_KEY and set OPERATOR_TOKEN, or give the token with --key-file.`,
-    { code: "unauthenticated" },
+    { code },
   );
+}
 
 async function restoreFile(admin: Admin, file: string, options: Options): Promise<{ place: Place; wasThere: boolean }> {
   const progress = new Progress(0);

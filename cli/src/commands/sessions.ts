@@ -1,5 +1,4 @@
 /** `ug sessions`: the viewer sessions of an environment. */
-
 import type { Command } from "commander";
 import type { EndSessionsInput, EnvironmentClient } from "../../../client/src/index.ts";
 import { UsageError } from "../../../common/command-error.ts";

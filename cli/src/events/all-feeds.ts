@@ -5,7 +5,6 @@ import { isTemporary, waitMsAfter } from "../../../client/src/resources/event.ts
 import { LIST_ITEMS_MAX } from "../../../common/limits.ts";
 import { environmentName } from "../environment-options.ts";
 import { hasCode } from "../service-access.ts";
-import { escapeInvisible } from "../support/printable.ts";
 
 /** The name of the deployment's own feed. */
 const DEPLOYMENT = "deployment";
@@ -52,7 +51,7 @@ export class AllFeeds {
   }
 
   /** Round after round, until `stop` is aborted. After the first page, temporary failures are reported and survived. */
-  async *follow(stop: AbortSignal, onFailure: (message: string) => void): AsyncGenerator<FeedPage, void, undefined> {
+  async *follow(stop: AbortSignal, onFailure: (error: Error) => void): AsyncGenerator<FeedPage, void, undefined> {
     for (let failures = 0; ; ) {
       try {
         yield* this.pages(stop);
@@ -60,7 +59,7 @@ export class AllFeeds {
         await delay(POLL_MS, undefined, { signal: stop });
       } catch (error) {
         if (stop.aborted || this.#cursors.size === 0 || !isTemporary(error)) throw error;
-        onFailure(escapeInvisible(error.message));
+        onFailure(error);
         failures += 1;
         await delay(waitMsAfter(failures, POLL_MS, error.retryAfterMs), undefined, { signal: stop });
       }

@@ -1,5 +1,4 @@
 /** Finds the group that the arguments of a command name. */
-
 import type { EnvironmentClient, ListedGroup, NumberedGroup } from "../../../client/src/index.ts";
 import { CommandError, UsageError } from "../../../common/command-error.ts";
 import { LIST_ITEMS_MAX } from "../../../common/limits.ts";

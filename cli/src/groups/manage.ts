@@ -1,5 +1,4 @@
 /** The commands that show and change single groups. */
-
 import type { EnvironmentClient, GroupFields, GroupState, ListedGroup } from "../../../client/src/index.ts";
 import { CommandError, UsageError } from "../../../common/command-error.ts";
 import { CONTENT, GROUP_FIELDS } from "../../../common/content.ts";

@@ -37,7 +37,7 @@ export async function demoKeys(demo: Demo): Promise<DemoKeys> {
   explaining(() => makePrivateFolder(FOLDER), failureOf);
   const kept = async (file: string) => {
     const key = keptKey(file);
-    return key !== undefined && (await statusOf(demo, key)) === 200 ? key : undefined;
+    return key !== undefined && (await call(demo, "/api/whoami", key)).status === 200 ? key : undefined;
   };
   const key = (await kept(files.key)) ?? (await issue(demo, "/api/keys", DEMO_KEY));
   writePrivateFile(files.key, `${key}\n`);
@@ -52,30 +52,21 @@ function keptKey(file: string): string | undefined {
   return readFileSync(file, "utf8").trim();
 }
 
-const headersOf = (credential: string) => ({ Authorization: `Token ${credential}` });
-
-async function statusOf({ url, options }: Demo, credential: string): Promise<number> {
-  const response = await fetch(`${url}/api/whoami`, { headers: headersOf(credential) });
-  await response.arrayBuffer();
-  return refuseOtherVersion(url, response.status, options);
+async function issue(demo: Demo, path: string, body: object): Promise<string> {
+  const { status, answer } = await call(demo, path, demo.operatorToken, body);
+  if (status !== 201) throw new NoDemoKeys(answer.error.message);
+  return answer.key;
 }
 
-async function issue({ url, options, operatorToken }: Demo, path: string, body: object): Promise<string> {
-  const response = await fetch(url + path, {
-    method: "POST",
-    headers: { ...headersOf(operatorToken), "Content-Type": "application/json" },
-    body: JSON.stringify(body),
-  });
-  await refuseOtherVersion(url, response.status, options);
-  const { key, error } = (await response.json()) as Answer;
-  if (response.status !== 201) throw new NoDemoKeys(error.message);
-  return key;
-}
-
-/** A service that is healthy, and refuses all calls with a key, cannot read its database. */
-async function refuseOtherVersion(url: string, status: number, options: ServeOptions): Promise<number> {
-  if (status !== 503 || (await fetch(`${url}/health`)).status !== 200) return status;
-  throw new CommandError(
-    `The state in ${options.persistTo} was made by another version of this service. Delete the folder, or use another: ${commandOf(options)} --persist-to DIR`,
-  );
+/** Calls the service. One that is healthy, and refuses all calls with a key, cannot read its database. */
+async function call({ url, options }: Demo, path: string, credential: string, body?: object) {
+  const headers = { Authorization: `Token ${credential}`, "Content-Type": "application/json" };
+  const init = body ? { method: "POST", headers, body: JSON.stringify(body) } : { headers };
+  const response = await fetch(url + path, init);
+  const { status } = response;
+  if (status === 503 && (await fetch(`${url}/health`)).status === 200)
+    throw new CommandError(
+      `The state in ${options.persistTo} was made by another version of this service. Delete the folder, or use another: ${commandOf(options)} --persist-to DIR`,
+    );
+  return { status, answer: (await response.json()) as Answer };
 }

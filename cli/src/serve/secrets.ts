@@ -1,5 +1,4 @@
 /** The Worker's secrets: from the environment, or the file of `--env-file`. A file with the default name is made if it is missing. */
-
 import { randomBytes } from "node:crypto";
 import { CommandError } from "../../../common/command-error.ts";
 import { OPERATOR_TOKEN_UNITS_MIN } from "../../../common/limits.ts";

@@ -47,24 +47,16 @@ export const verifyCommand = (): Command =>
       action(async (options: { identityFile?: string; envFile?: string }, path: string) => {
         const signature: Signature = options.envFile === undefined ? "not_checked" : "checked";
         const { files, folder } = foundAt(path);
-        const verdicts: (Verdict & { file: string })[] = [];
-        for (const file of files) verdicts.push({ file, ...(await verify(file, options)) });
-        const [first] = verdicts;
+        const verdicts: Verdict[] = [];
+        for (const file of files) verdicts.push(await verify(file, options));
         const state = STATES[Math.max(...verdicts.map((each) => STATES.indexOf(each.state)))] ?? "unknown";
-        const body =
-          folder === undefined && first
-            ? bodyOf(first, signature)
-            : {
-                success: state === "proven" ? 1 : 0,
-                ...{ state, folder },
-                backups: verdicts.map(({ file, ...verdict }) => ({ file, ...bodyOf(verdict, signature) })),
-              };
-        const lines = verdicts.map(({ file, ...verdict }) => {
-          const sentence = sentenceOf(verdict, signature);
-          return folder === undefined ? sentence : `${file}: ${sentence}`;
-        });
         process.exitCode = EXIT[state];
-        return { body, text: lines.join("\n") };
+        const bodies = verdicts.map((verdict) => bodyOf(verdict, signature));
+        const sentences = verdicts.map((verdict) => sentenceOf(verdict, signature));
+        if (folder === undefined) return { body: bodies[0] ?? {}, text: sentences.join("\n") };
+        const backups = bodies.map((body, index) => ({ file: files[index], ...body }));
+        const text = sentences.map((sentence, index) => `${files[index]}: ${sentence}`).join("\n");
+        return { body: { success: state === "proven" ? 1 : 0, state, folder, backups }, text };
       }),
     );
 

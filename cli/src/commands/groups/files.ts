@@ -162,7 +162,6 @@ async function sourceOf(file: string, options: ImportOptions): Promise<ImportSou
     : ndjsonSource(input, total);
 }
 
-/** Opens the file to import. */
 function openFile(file: string): { input: Readable; total: number } {
   const failureOf = (code: string) => new UsageError(`The file to import cannot be read: ${code}.`);
   const fd = file === "-" ? process.stdin.fd : explaining(() => openSync(file, "r"), failureOf);

@@ -7,7 +7,6 @@ import { readId, wholeNumberReader } from "../../option-values.ts";
 const CONCURRENCY_MAX = 64;
 const CONCURRENCY_DEFAULT = 16;
 
-/** The option for the number of calls at a time. */
 export const withConcurrency = (command: Command, meaning: string): Command =>
   command.option("--concurrency <n>", meaning, wholeNumberReader("concurrency", CONCURRENCY_MAX), CONCURRENCY_DEFAULT);
 
@@ -15,15 +14,12 @@ export const withConcurrency = (command: Command, meaning: string): Command =>
 export const WHOSE =
   "The API key in API_KEY decides the environment. An operator sets OPERATOR_KEY, and names it with --workspace and --environment.";
 
-/** A command on the groups of an environment. */
 export const groupsOf = (name: string, summary: string, examples: Examples): Command =>
   serviceCommand(name, { summary, examples, notes: WHOSE, inEnvironment: true });
 
-/** A command on one group. */
 export const groupOf = (name: string, summary: string, examples: Examples): Command =>
   groupsOf(name, summary, examples)
     .argument("[number]", "the number of the group (team_id)", readId)
     .option("--id <id>", "the user_group_id of the group, in place of its number");
 
-/** A command that changes one group. */
 export const changeOf = (...about: Parameters<typeof groupOf>): Command => groupOf(...about).option(...REASON);

@@ -11,7 +11,6 @@ import { listedGroups, type Service } from "./group-calls.ts";
 export const exportGroups = (service: Service, filters: Record<string, string>): Promise<void> =>
   write((onPage) => jsonLines(pagesOf(service, filters, onPage)));
 
-/** Writes the groups as a CSV to standard output. */
 export const exportCsv = (service: Service, filters: Record<string, string>, form: CsvForm): Promise<void> =>
   write((onPage) => csvOf(pagesOf(service, filters, onPage), form));
 

@@ -24,7 +24,6 @@ const PROTOCOL: Protocol = { ...serverProtocol, detailsOf: () => ({ facts: {} })
 export const groupCalls = ({ url, credential }: Service, stop?: AbortSignal): Connection =>
   connectionOf(connectionTo(url, { isLong: true, ...(stop && { stop }) }), "the key", credential.text, PROTOCOL);
 
-/** The pages of a list with these filters. */
 export async function* listedGroups(service: Service, filters: Query): AsyncGenerator<JsonObject[], void, undefined> {
   const calls = groupCalls(service);
   for (let cursor: string | null | undefined; cursor !== null; ) {

@@ -41,7 +41,6 @@ const CONFLICT: Refusal = {
 export const importGroups = (service: Service, source: ImportSource, options: ImportOptions): Promise<Imported> =>
   new Import(service, source, options).run();
 
-/** One run of an import. */
 class Import {
   readonly #service: Service;
   readonly #source: ImportSource;
