@@ -1,5 +1,4 @@
 /** Finds the credential of a command, and explains the errors of its calls. */
-import { existsSync, readFileSync } from "node:fs";
 import { parseEnv } from "node:util";
 import {
   type EnvironmentClient,
@@ -13,7 +12,7 @@ import type { Context, Target, TargetOptions } from "./contexts/context-store.ts
 import { type EnvironmentOptions, environmentOf } from "./environment-options.ts";
 import { DEFAULT_SECRETS_FILE } from "./serve/options.ts";
 import { textInOptionFile } from "./support/option-file.ts";
-import { explaining } from "./support/output.ts";
+import { textIn } from "./support/output.ts";
 import { capitalized, escapeInvisible } from "./support/printable.ts";
 import { apiKeyRefused, whyRefused } from "./support/service.ts";
 import { connectionTo, unansweredError } from "./support/transport.ts";
@@ -139,10 +138,9 @@ function operatorCredentialOrNone(url: URL, envFile = DEFAULT_SECRETS_FILE): Cre
 }
 
 function bootstrapTokenIn(envFile: string): string | undefined {
-  if (!existsSync(envFile)) return undefined;
   const failureOf = (code: string) =>
     new CommandError(`${envFile} cannot be read: ${code}. Set OPERATOR_KEY in the environment, or give --key-file.`);
-  return parseEnv(explaining(() => readFileSync(envFile, "utf8"), failureOf)).OPERATOR_TOKEN;
+  return parseEnv(textIn(envFile, failureOf) ?? "").OPERATOR_TOKEN;
 }
 
 /** The credential in a file: an API key, or else an operator key or the bootstrap token, which the service distinguishes. */

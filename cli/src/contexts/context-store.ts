@@ -1,11 +1,11 @@
 /** Contexts: deployments under short names, each with a key, in files of the user's own. */
-import { readdirSync, readFileSync, renameSync, rmSync, statSync } from "node:fs";
+import { readdirSync, renameSync, rmSync, statSync } from "node:fs";
 import { homedir } from "node:os";
 import { isAbsolute, join } from "node:path";
 import { CommandError, UsageError } from "../../../common/command-error.ts";
 import { reader } from "../option-values.ts";
 import { makePrivateFolder, writePrivateFile } from "../serve/private-files.ts";
-import { explaining, systemErrorCode } from "../support/output.ts";
+import { explaining, systemErrorCode, textIn } from "../support/output.ts";
 import { quoted } from "../support/printable.ts";
 import { serviceUrl } from "../support/service.ts";
 
@@ -79,16 +79,12 @@ const unusable = (name: string, why: string): CommandError =>
 
 /** The text of a file that only its owner may read. */
 function readPrivate(name: string, file: string): string {
-  try {
-    const text = readFileSync(file, "utf8");
-    if (process.getuid === undefined || (statSync(file).mode & 0o077) === 0) return text;
-  } catch (error) {
-    if (systemErrorCode(error) === "ENOENT")
-      throw new CommandError(`There is no context ${name}. ug context list shows all, and ug context add makes one.`, {
-        code: "context_not_found",
-      });
-    throw unusable(name, `${file} cannot be read: ${systemErrorCode(error)}.`);
-  }
+  const text = textIn(file, (code) => unusable(name, `${file} cannot be read: ${code}.`));
+  if (text === undefined)
+    throw new CommandError(`There is no context ${name}. ug context list shows all, and ug context add makes one.`, {
+      code: "context_not_found",
+    });
+  if (process.getuid === undefined || (statSync(file).mode & 0o077) === 0) return text;
   throw new CommandError(
     `Others may read the key of the context ${name}. Make its file yours alone: chmod 600 ${quoted(file)}. If somebody has read it, replace the key, too.`,
     { code: "unusable_context" },
@@ -109,15 +105,12 @@ export function removeContext(name: string): void {
 
 /** The name of the context in use; `undefined` if there is none. */
 export function nameInUse(): string | undefined {
-  try {
-    return readFileSync(inUseFile(), "utf8").trim() || undefined;
-  } catch (error) {
-    if (systemErrorCode(error) === "ENOENT") return undefined;
-    throw new CommandError(
-      `The name of the context in use cannot be read: ${systemErrorCode(error)}: ${inUseFile()}. Delete this file, or give --context.`,
+  const failureOf = (code: string) =>
+    new CommandError(
+      `The name of the context in use cannot be read: ${code}: ${inUseFile()}. Delete this file, or give --context.`,
       { code: "unusable_context" },
     );
-  }
+  return textIn(inUseFile(), failureOf)?.trim() || undefined;
 }
 
 /** Uses this context for commands that name none; with `undefined`, none. */

@@ -1,13 +1,14 @@
 import { createHash, randomUUID } from "node:crypto";
-import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { homedir } from "node:os";
 import { dirname, join } from "node:path";
 import * as z from "zod";
 import type { EnvironmentClient } from "../../../client/src/index.ts";
+import { attempt } from "../../../common/attempt.ts";
 import { CommandError } from "../../../common/command-error.ts";
 import { LIST_ITEMS_MAX } from "../../../common/limits.ts";
 import { hasCode } from "../service-access.ts";
-import { explaining, systemErrorCode } from "../support/output.ts";
+import { explaining, textIn } from "../support/output.ts";
 import { quoted } from "../support/printable.ts";
 import { Progress } from "./progress.ts";
 import { onStopSignal } from "./stop-signals.ts";
@@ -212,14 +213,10 @@ export class RotationRecord {
 }
 
 function readProgress(file: string): Recorded | undefined {
-  try {
-    const { data } = Recorded.safeParse(JSON.parse(readFileSync(file, "utf8")));
-    if (data) return data;
-  } catch (error) {
-    const code = systemErrorCode(error);
-    if (code === "ENOENT") return undefined;
-    if (code !== undefined) throw new CommandError(`The progress of the rotation cannot be read: ${code}.`);
-  }
+  const text = textIn(file, (code) => new CommandError(`The progress of the rotation cannot be read: ${code}.`));
+  if (text === undefined) return undefined;
+  const { data } = Recorded.safeParse(attempt(() => JSON.parse(text)));
+  if (data) return data;
   throw new CommandError(`${file} is not the progress of a rotation. Name another file with --progress.`);
 }
 

@@ -1,9 +1,8 @@
 /** The file of `--env-file`, which has the secrets and other settings of a service. */
-import { readFileSync } from "node:fs";
 import { parseEnv } from "node:util";
 import { CommandError } from "../../../common/command-error.ts";
 import { SETTING_NAMES } from "../../../common/settings/settings.ts";
-import { systemErrorCode } from "../support/output.ts";
+import { textIn } from "../support/output.ts";
 
 /** The variables in a file, and the settings that it has more than once: the last line of each counts. */
 export type SettingsFile = { texts: NodeJS.Dict<string>; repeated: string[] };
@@ -14,17 +13,12 @@ export type SettingsFile = { texts: NodeJS.Dict<string>; repeated: string[] };
  * @throws CommandError if there may be one that this user cannot read.
  */
 export function settingsFileIn(file: string): SettingsFile | undefined {
-  try {
-    const text = readFileSync(file, "utf8").replace(/^\ufeff/, "");
-    return { texts: parseEnv(text), repeated: repeatedIn(text) };
-  } catch (error) {
-    const code = systemErrorCode(error);
-    if (code === "ENOENT") return undefined;
-    if (code === undefined) throw error;
-    throw new CommandError(
+  const failureOf = (code: string) =>
+    new CommandError(
       `The file ${file} cannot be read: ${code}. Run this as a user who can read it, and make no new secrets: with others, all credentials of the service are invalid.`,
     );
-  }
+  const text = textIn(file, failureOf)?.replace(/^\ufeff/, "");
+  return text === undefined ? undefined : { texts: parseEnv(text), repeated: repeatedIn(text) };
 }
 
 /** The settings that begin more than one line. */

@@ -1,3 +1,4 @@
+import { readFileSync } from "node:fs";
 import { CommandError } from "../../../common/command-error.ts";
 
 /** The code of an error of a file, a pipe or a socket, such as ENOSPC; `undefined` for any other error. */
@@ -18,6 +19,15 @@ export function explaining<Value>(work: () => Value, failureOf: (code: string) =
     return work();
   } catch (error) {
     return onSystemError(failureOf)(error);
+  }
+}
+
+/** The text of a file; `undefined` if there is none. @throws what `failureOf` makes of the code of another error */
+export function textIn(file: string, failureOf: (code: string) => Error): string | undefined {
+  try {
+    return readFileSync(file, "utf8");
+  } catch (error) {
+    return systemErrorCode(error) === "ENOENT" ? undefined : onSystemError(failureOf)(error);
   }
 }
 

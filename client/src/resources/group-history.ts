@@ -15,7 +15,7 @@ export type HistoryPage = {
 
 /** The calls that read what has happened to one group. `environment` names the environment, where the credential does not. */
 export function groupHistory(connection: Connection, environment: Query) {
-  const eventsOf = ({ teamId }: HistoryInput) =>
+  const eventsOf = (teamId: number) =>
     new PagedList(connection, {
       path: `${numberedPath("/api/user_groups", "teamId", teamId)}/events`,
       field: "events",
@@ -23,8 +23,8 @@ export function groupHistory(connection: Connection, environment: Query) {
     });
   return {
     /** Gets one page of a group's events, newest first. */
-    async historyPage(input: HistoryInput, options?: CallOptions): Promise<HistoryPage> {
-      const { items, nextCursor, body } = await eventsOf(input).page(input, options, environment);
+    async historyPage({ teamId, cursor, pageSize }: HistoryInput, options?: CallOptions): Promise<HistoryPage> {
+      const { items, nextCursor, body } = await eventsOf(teamId).page({ cursor, pageSize }, options, environment);
       return { events: items, nextCursor, searchedBackTo: body.textOrNull("searched_back_to") };
     },
 
@@ -40,7 +40,7 @@ export function groupHistory(connection: Connection, environment: Query) {
      * // user_group.created undefined
      */
     async *history(input: HistoryInput, options?: CallOptions): AsyncGenerator<ChangeEvent, void, undefined> {
-      yield* eventsOf(input).items(input, options, environment);
+      yield* eventsOf(input.teamId).items(input, options, environment);
     },
   };
 }

@@ -19,7 +19,6 @@ const READY_MS_MAX = 5_000;
 
 /** Adds them to a registry. */
 export function measureBox(registry: Registry, box: Box): void {
-  /** `measure` returns the value, or that of each label. */
   const gauge = (name: string, help: string, measure: () => Promise<number> | number) =>
     new Gauge({
       ...{ name: `ug_${name}`, help, registers: [registry] },
