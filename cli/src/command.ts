@@ -107,7 +107,7 @@ export function requireYes(options: ServiceOptions, what: string, command?: stri
   const would = `This would ${what}, at ${describedTarget(options.target)}`;
   const unchanged =
     command === undefined
-      ? `, which cannot be undone. Nothing was changed. To do it, add --yes.`
+      ? ", which cannot be undone. Nothing was changed. To do it, add --yes."
       : `. Nothing was changed. To do it: ${command}`;
   if (!options.yes) throw new CommandError(would + unchanged, { code: "not_confirmed" });
   announce(options, what);

@@ -12,9 +12,9 @@ import type { Context, Target, TargetOptions } from "./contexts/context-store.ts
 import { type EnvironmentOptions, environmentOf } from "./environment-options.ts";
 import { DEFAULT_SECRETS_FILE } from "./serve/options.ts";
 import { textInOptionFile } from "./support/option-file.ts";
-import { textIn } from "./support/output.ts";
 import { capitalized, escapeInvisible } from "./support/printable.ts";
 import { apiKeyRefused, whyRefused } from "./support/service.ts";
+import { textIn } from "./support/system-errors.ts";
 import { connectionTo, unansweredError } from "./support/transport.ts";
 
 /** A credential, and where it was found. */

@@ -2,7 +2,7 @@
 import { existsSync, mkdirSync, readdirSync, renameSync, rmSync, statSync } from "node:fs";
 import { basename, join } from "node:path";
 import { CommandError, UsageError } from "../../../common/command-error.ts";
-import { explaining } from "../support/output.ts";
+import { explainErrors } from "../support/system-errors.ts";
 import { FOLDER, nameAt, namesBefore } from "./newest-backup.ts";
 import type { Place } from "./service-pages.ts";
 
@@ -35,7 +35,7 @@ export function beginFolder(folder: string, time: Date): { partial: string; fini
 
 /** Runs `work` on files of a folder. @throws CommandError for an error of the file system, such as EACCES. */
 const inFolder = <Value>(folder: string, work: () => Value): Value =>
-  explaining(work, (code) => new CommandError(`The folder ${folder} cannot be used: ${code}.`));
+  explainErrors(work, (code) => new CommandError(`The folder ${folder} cannot be used: ${code}.`));
 
 /**
  * Deletes all backups but the newest `keep`. `made`, the folder of this run, always stays and counts. Folders without a backup stay, and do not

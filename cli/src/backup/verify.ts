@@ -6,8 +6,8 @@ import { parseEnv } from "node:util";
 import { CommandError, UsageError } from "../../../common/command-error.ts";
 import { ENDED_SESSION_SECONDS } from "../../../common/limits.ts";
 import { startOwnService } from "../serve/own-service.ts";
-import { explaining } from "../support/output.ts";
 import { quoted } from "../support/printable.ts";
+import { explainErrors } from "../support/system-errors.ts";
 import { Contents } from "./contents.ts";
 import { BrokenFile, type FilePage, readFile } from "./files.ts";
 import { type Admin, adminOf, lastLineOf, type Place, pagesOf, parsed, sendPage } from "./service-pages.ts";
@@ -47,7 +47,7 @@ export async function verify(file: string, { identityFile, envFile }: Files): Pr
 
 function signingKeysIn(envFile: string): string {
   const failureOf = (code: string) => new UsageError(`The file of --env-file cannot be read: ${code}.`);
-  const signingKeys = parseEnv(explaining(() => readFileSync(envFile, "utf8"), failureOf)).SIGNING_KEYS;
+  const signingKeys = parseEnv(explainErrors(() => readFileSync(envFile, "utf8"), failureOf)).SIGNING_KEYS;
   if (!signingKeys)
     throw new UsageError("The file of --env-file has no SIGNING_KEYS. Give the file of the service's secrets.");
   return signingKeys;

@@ -8,8 +8,9 @@ import { type Proof, prove } from "../../../prove/src/prove.ts";
 import { readSetup, type Setup } from "../../../prove/src/setup.ts";
 import { described } from "../help.ts";
 import { collected } from "../option-values.ts";
-import { explaining, print } from "../support/output.ts";
+import { print } from "../support/output.ts";
 import { escapeInvisible, jsonLineOf } from "../support/printable.ts";
+import { explainErrors } from "../support/system-errors.ts";
 import { tableOf } from "../support/table.ts";
 
 type Options = {
@@ -81,7 +82,7 @@ function setupsOf({ as = [], asFile = [] }: Options): [Setup, Setup] {
 }
 
 const contentOf = (file: string): string =>
-  explaining(
+  explainErrors(
     () => readFileSync(file, "utf8"),
     () => new CommandError(`${file} cannot be read.`),
   );

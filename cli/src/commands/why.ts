@@ -16,8 +16,8 @@ import { itemNumber } from "../option-values.ts";
 import type { ServiceOptions } from "../service-access.ts";
 import { given } from "../support/given.ts";
 import { readStandardInput } from "../support/option-file.ts";
-import { explaining } from "../support/output.ts";
 import { escapeInvisible, quoted } from "../support/printable.ts";
+import { explainErrors } from "../support/system-errors.ts";
 
 type WhyOptions = { id?: string; audience?: string; origin?: string } & ServiceOptions;
 
@@ -64,7 +64,7 @@ function readCredential({ keyFile }: ServiceOptions): string {
       "Standard input has the credential to explain: give your own key in a file or in OPERATOR_KEY.",
     );
   if (process.stdin.isTTY) console.error("Paste the credential, then press Enter and Ctrl-D.");
-  const text = explaining(readStandardInput, (code) => new UsageError(`Standard input cannot be read: ${code}.`))
+  const text = explainErrors(readStandardInput, (code) => new UsageError(`Standard input cannot be read: ${code}.`))
     .trim()
     .replace(/^(?:authorization: *)?(?:(?:token|bearer) +)?/i, "");
   if (text === "") throw new UsageError("Give the credential on standard input, or name a group.");

@@ -5,9 +5,9 @@ import { isAbsolute, join } from "node:path";
 import { CommandError, UsageError } from "../../../common/command-error.ts";
 import { reader } from "../option-values.ts";
 import { makePrivateFolder, writePrivateFile } from "../serve/private-files.ts";
-import { explaining, systemErrorCode, textIn } from "../support/output.ts";
 import { quoted } from "../support/printable.ts";
 import { serviceUrl } from "../support/service.ts";
+import { explainErrors, systemErrorCode, textIn } from "../support/system-errors.ts";
 
 /** A deployment, and the key to call it with. */
 export type Context = {
@@ -134,7 +134,7 @@ function changing(change: () => void): void {
     new CommandError(
       `The contexts in ${folder()} cannot be changed: ${code}. Make the folder writable for you, or set XDG_CONFIG_HOME to another.`,
     );
-  explaining(change, failureOf);
+  explainErrors(change, failureOf);
 }
 
 /** A deployment, and the context that named it. The key of a context is sent only to its own deployment. */

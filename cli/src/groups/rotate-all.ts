@@ -8,8 +8,8 @@ import { attempt } from "../../../common/attempt.ts";
 import { CommandError } from "../../../common/command-error.ts";
 import { LIST_ITEMS_MAX } from "../../../common/limits.ts";
 import { hasCode } from "../service-access.ts";
-import { explaining, textIn } from "../support/output.ts";
 import { quoted } from "../support/printable.ts";
+import { explainErrors, textIn } from "../support/system-errors.ts";
 import { Progress } from "./progress.ts";
 import { onStopSignal } from "./stop-signals.ts";
 
@@ -208,7 +208,7 @@ export class RotationRecord {
       new CommandError(
         `The progress of the rotation cannot be recorded in ${this.#file}: ${code}. Name another file with --progress.`,
       );
-    explaining(change, failureOf);
+    explainErrors(change, failureOf);
   }
 }
 

@@ -3,7 +3,7 @@ import { createHash } from "node:crypto";
 import { existsSync, readFileSync } from "node:fs";
 import { basename, join, resolve } from "node:path";
 import { CommandError } from "../../../common/command-error.ts";
-import { explaining } from "../support/output.ts";
+import { explainErrors } from "../support/system-errors.ts";
 import { commandOf, DEFAULT_STATE_FOLDER, type ServeOptions } from "./options.ts";
 import { makePrivateFile, makePrivateFolder, writePrivateFile } from "./private-files.ts";
 
@@ -34,7 +34,7 @@ export async function demoKeys(demo: Demo): Promise<DemoKeys> {
   const files = demoFiles(demo.options);
   const failureOf = (code: string) =>
     new CommandError(`The folder ${resolve(FOLDER)}, for the keys of the demo, cannot be made: ${code}.`);
-  explaining(() => makePrivateFolder(FOLDER), failureOf);
+  explainErrors(() => makePrivateFolder(FOLDER), failureOf);
   const kept = async (file: string) => {
     const key = keptKey(file);
     return key !== undefined && (await call(demo, "/api/whoami", key)).status === 200 ? key : undefined;

@@ -3,7 +3,7 @@ import { randomBytes } from "node:crypto";
 import { CommandError } from "../../../common/command-error.ts";
 import { OPERATOR_TOKEN_UNITS_MIN } from "../../../common/limits.ts";
 import { readSetting, SETTING_NAMES, unreadableSettings } from "../../../common/settings/settings.ts";
-import { explaining } from "../support/output.ts";
+import { explainErrors } from "../support/system-errors.ts";
 import { commandOf, DEFAULT_SECRETS_FILE, SECRETS, type ServeOptions } from "./options.ts";
 import { makePrivateFile, writePrivateFile } from "./private-files.ts";
 import { repeatedSettings, settingsFileIn, unknownNames } from "./settings-file.ts";
@@ -23,7 +23,7 @@ export function variablesOf(options: ServeOptions, state: State, defaults: Varia
   const { envFile } = options;
   const inEnvironment = valuesIn(process.env, [...Object.keys(defaults), ...SECRETS]);
   let inFile = settingsFileIn(envFile);
-  if (inFile) explaining(() => makePrivateFile(envFile), fileError(envFile));
+  if (inFile) explainErrors(() => makePrivateFile(envFile), fileError(envFile));
   else if (!("SIGNING_KEYS" in inEnvironment)) {
     makeSecrets(options, state);
     inFile = settingsFileIn(envFile);
@@ -94,7 +94,7 @@ function makeSecrets({ envFile, persistTo, demo }: ServeOptions, { holdsDatabase
   const signingKey = randomBytes(32).toString("base64");
   const operatorToken = randomBytes(32).toString("base64url");
   const secrets = `SIGNING_KEYS=k1:${signingKey}\nOPERATOR_TOKEN=${operatorToken}\n`;
-  explaining(() => writePrivateFile(envFile, secrets, "wx"), fileError(envFile));
+  explainErrors(() => writePrivateFile(envFile, secrets, "wx"), fileError(envFile));
   console.info(`Wrote fresh secrets to ${envFile}.`);
   if (holdsDatabases) console.warn(`\n${explained}`);
 }

@@ -3,7 +3,7 @@ import { accessSync, constants, existsSync, readdirSync, statSync } from "node:f
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { CommandError } from "../../../common/command-error.ts";
-import { explaining } from "../support/output.ts";
+import { explainErrors } from "../support/system-errors.ts";
 import { commandOf, type ServeOptions } from "./options.ts";
 import { makePrivateFolder } from "./private-files.ts";
 
@@ -27,7 +27,7 @@ export function openStateFolder(options: ServeOptions): State {
     new CommandError(
       `The state in ${options.persistTo} cannot be used: ${code}. If it belongs to another user, run the service as that user, or give --persist-to another folder.`,
     );
-  return explaining(() => open(options), failureOf);
+  return explainErrors(() => open(options), failureOf);
 }
 
 function open({ persistTo: folder, port, demo }: ServeOptions): State {

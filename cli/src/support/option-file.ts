@@ -1,6 +1,6 @@
 import { readFileSync, readSync } from "node:fs";
 import { UsageError } from "../../../common/command-error.ts";
-import { explaining, systemErrorCode } from "./output.ts";
+import { explainErrors, systemErrorCode } from "./system-errors.ts";
 
 const STDIN = 0;
 const WAIT_MS = 10;
@@ -8,7 +8,7 @@ const waiting = new Int32Array(new SharedArrayBuffer(4));
 
 /** The text of the file that an option names, without blanks around it; `-` is standard input. @throws UsageError if it cannot be read. */
 export const textInOptionFile = (option: string, file: string): string =>
-  explaining(
+  explainErrors(
     () => (file === "-" ? readStandardInput() : readFileSync(file, "utf8")).trim(),
     (code) => new UsageError(`The file of ${option} cannot be read: ${code}.`),
   );

@@ -13,8 +13,8 @@ import { type Verdict, verify } from "../../backup/verify.ts";
 import { action, serviceCommand } from "../../command.ts";
 import { writePrivateFile } from "../../serve/private-files.ts";
 import type { ServiceOptions } from "../../service-access.ts";
-import { explaining } from "../../support/output.ts";
 import { quoted } from "../../support/printable.ts";
+import { explainErrors } from "../../support/system-errors.ts";
 import { tableOfItems } from "../../support/table.ts";
 
 const EXIT = { proven: 0, unknown: 3, broken: 1 } as const;
@@ -132,7 +132,7 @@ export const keygenCommand = (): Command =>
         const identity = await generateX25519Identity();
         const recipient = await identityToRecipient(identity);
         const text = `# public key: ${recipient}\n${identity}\n`;
-        explaining(
+        explainErrors(
           () => writePrivateFile(file, text, "wx"),
           (code) => new CommandError(`${file} cannot be written: ${code}.`),
         );

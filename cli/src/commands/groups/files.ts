@@ -15,8 +15,8 @@ import type { ImportSource } from "../../groups/files/source.ts";
 import { wholeNumberReader } from "../../option-values.ts";
 import { accessToEnvironment, type ServiceOptions } from "../../service-access.ts";
 import { given } from "../../support/given.ts";
-import { explaining } from "../../support/output.ts";
 import { escapeInvisible, quoted } from "../../support/printable.ts";
+import { explainErrors } from "../../support/system-errors.ts";
 import { groupsOf, withConcurrency } from "./group-command.ts";
 
 /** What a line of an import may give. */
@@ -164,8 +164,8 @@ async function sourceOf(file: string, options: ImportOptions): Promise<ImportSou
 
 function openFile(file: string): { input: Readable; total: number } {
   const failureOf = (code: string) => new UsageError(`The file to import cannot be read: ${code}.`);
-  const fd = file === "-" ? process.stdin.fd : explaining(() => openSync(file, "r"), failureOf);
-  const stats = explaining(() => fstatSync(fd), failureOf);
+  const fd = file === "-" ? process.stdin.fd : explainErrors(() => openSync(file, "r"), failureOf);
+  const stats = explainErrors(() => fstatSync(fd), failureOf);
   if (stats.isDirectory()) throw new UsageError("The file to import is a folder.");
   if (file === "-") return { input: process.stdin, total: 0 };
   // A file stream reads a pipe in a thread, and this process could not end while that thread waits for data.
