@@ -14,7 +14,7 @@ import { DEFAULT_SECRETS_FILE } from "./serve/options.ts";
 import { textInOptionFile } from "./support/option-file.ts";
 import { capitalized, escapeInvisible } from "./support/printable.ts";
 import { apiKeyRefused, whyRefused } from "./support/service.ts";
-import { textIn } from "./support/system-errors.ts";
+import { textIn } from "./support/errors.ts";
 import { connectionTo, unansweredError } from "./support/transport.ts";
 
 /** A credential, and where it was found. */

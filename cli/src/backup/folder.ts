@@ -2,7 +2,7 @@
 import { existsSync, mkdirSync, readdirSync, renameSync, rmSync, statSync } from "node:fs";
 import { basename, join } from "node:path";
 import { CommandError, UsageError } from "../../../common/command-error.ts";
-import { explainErrors } from "../support/system-errors.ts";
+import { explainErrors } from "../support/errors.ts";
 import { FOLDER, nameAt, namesBefore } from "./newest-backup.ts";
 import type { Place } from "./service-pages.ts";
 

@@ -7,7 +7,7 @@ import { CommandError, UsageError } from "../../../common/command-error.ts";
 import { ENDED_SESSION_SECONDS } from "../../../common/limits.ts";
 import { startOwnService } from "../serve/own-service.ts";
 import { quoted } from "../support/printable.ts";
-import { explainErrors } from "../support/system-errors.ts";
+import { explainErrors, messageOf } from "../support/errors.ts";
 import { Contents } from "./contents.ts";
 import { BrokenFile, type FilePage, readFile } from "./files.ts";
 import { type Admin, adminOf, lastLineOf, type Place, pagesOf, parsed, sendPage } from "./service-pages.ts";
@@ -36,10 +36,9 @@ export async function verify(file: string, { identityFile, envFile }: Files): Pr
       await stop();
     }
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error);
     const isBroken =
       error instanceof BrokenFile || (error instanceof CommandError && REFUSED.includes(error.code ?? ""));
-    return { state: isBroken ? "broken" : "unknown", reason, counts: {} };
+    return { state: isBroken ? "broken" : "unknown", reason: messageOf(error), counts: {} };
   } finally {
     if (folder !== undefined) rmSync(folder, { recursive: true, force: true });
   }

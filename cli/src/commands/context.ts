@@ -16,6 +16,7 @@ import {
 import { type EnvironmentOptions, environmentQueryOf } from "../environment-options.ts";
 import { commandGroup, plainCommand } from "../help.ts";
 import { credentialIn } from "../service-access.ts";
+import { messageOf } from "../support/errors.ts";
 import { escapeInvisible } from "../support/printable.ts";
 import { serviceUrl } from "../support/service.ts";
 import { tableOfItems } from "../support/table.ts";
@@ -144,7 +145,7 @@ function shownOrProblem(name: string): Record<string, unknown> {
   try {
     return shown(readContext(name));
   } catch (error) {
-    return shown({ name, holder: error instanceof Error ? error.message : String(error) });
+    return shown({ name, holder: messageOf(error) });
   }
 }
 

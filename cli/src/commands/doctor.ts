@@ -90,13 +90,9 @@ const isMalformed = (error: unknown): boolean => error instanceof SyntaxError ||
 /** Whether the service responds, which version it is, and whether its clock agrees with this one. */
 async function checkService(url: URL): Promise<{ findings: Finding[]; isUp: boolean }> {
   const startedAt = Date.now();
-  let page: Awaited<ReturnType<typeof read>>;
-  try {
-    page = await read("/health", url);
-  } catch (error) {
-    const start = url.origin === LOCAL_URL ? ` Start it with ${TRY}, or give --url.` : "";
-    return down("reachable", `${url.origin} cannot be reached: ${causeOf(error)}.${start}`);
-  }
+  const page = await read("/health", url).catch(causeOf);
+  const start = url.origin === LOCAL_URL ? ` Start it with ${TRY}, or give --url.` : "";
+  if (typeof page === "string") return down("reachable", `${url.origin} cannot be reached: ${page}.${start}`);
   const { data: body } = Health.safeParse(parse(page.text));
   if (!body)
     return down("reachable", `The server at ${url.origin} (status ${page.status}) is not the user group service.`);
@@ -174,32 +170,23 @@ const JwkSet = z.object({ keys: z.array(z.unknown()) });
 
 /** Whether a credential is accepted, its databases can be read, and sessions can be minted. */
 async function checkCredential(url: URL, options: Options): Promise<Finding[]> {
-  let credential: Credential | undefined;
   try {
-    credential = anyCredential(options);
-  } catch (error) {
-    if (!(error instanceof CommandError)) throw error;
-    return [failed("credential", error.message)];
-  }
-  if (!credential)
-    return [skipped("credential", "set API_KEY or OPERATOR_KEY, to check also the databases and PUBLIC_URL")];
-  let caller: Record<string, unknown>;
-  try {
-    caller = await callerOf(url, credential);
+    const credential = anyCredential(options);
+    if (!credential)
+      return [skipped("credential", "set API_KEY or OPERATOR_KEY, to check also the databases and PUBLIC_URL")];
+    const { kind, expires_at: expiresAt } = await callerOf(url, credential);
+    const endsSoon = typeof expiresAt === "string" && Date.parse(expiresAt) - Date.now() < ENDS_SOON_MS;
+    const accepted = endsSoon
+      ? warning("credential", `${credential.source} ends at ${expiresAt}: roll it before`)
+      : ok("credential", `${credential.source} is accepted, as ${kind}`);
+    return [accepted, ok("schema", "the database can be read"), await checkPublicUrl(url, credential)];
   } catch (failure) {
     if (!(failure instanceof CommandError)) throw failure;
-    const isSchema = failure.code === "service_not_configured";
-    const sentence = isSchema
-      ? "The database is of another release, or the settings are wrong. The log has the reason in a line of level error."
-      : failure.message;
-    return [failed(isSchema ? "schema" : "credential", sentence)];
+    if (failure.code !== "service_not_configured") return [failed("credential", failure.message)];
+    const schema =
+      "The database is of another release, or the settings are wrong. The log has the reason in a line of level error.";
+    return [failed("schema", schema)];
   }
-  const { expires_at: expiresAt } = caller;
-  const endsSoon = typeof expiresAt === "string" && Date.parse(expiresAt) - Date.now() < ENDS_SOON_MS;
-  const accepted = endsSoon
-    ? warning("credential", `${credential.source} ends at ${expiresAt}: roll it before`)
-    : ok("credential", `${credential.source} is accepted, as ${caller.kind}`);
-  return [accepted, ok("schema", "the database can be read"), await checkPublicUrl(url, credential)];
 }
 
 /** Asks for a session of a group that does not exist: the service checks PUBLIC_URL before it looks for the group. */

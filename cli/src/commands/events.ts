@@ -143,15 +143,14 @@ async function printHistory(options: Options): Promise<undefined> {
   if ([deployment, all, follow, type, userGroupId, actor, since, until].some((option) => option !== undefined))
     throw new UsageError("Give --team-id and --newest-first alone, or with --cursor and the environment.");
   const { client, explained } = accessToEnvironment(options);
-  let page: HistoryPage = { events: [], nextCursor: cursor ?? null, searchedBackTo: null };
   let searchedBackTo: string | null = null;
   try {
-    do {
-      const start = page.nextCursor === null ? {} : { cursor: page.nextCursor };
-      page = await client.historyPage({ teamId, ...start, pageSize: EVENTS_MAX });
+    for (let next: string | null | undefined = cursor; next !== null; ) {
+      const page: HistoryPage = await client.historyPage({ teamId, cursor: next, pageSize: EVENTS_MAX });
       await printLines(page.events, options);
       searchedBackTo = page.searchedBackTo ?? searchedBackTo;
-    } while (page.nextCursor !== null);
+      next = page.nextCursor;
+    }
   } catch (error) {
     throw explained(error);
   }

@@ -10,7 +10,7 @@ import { described } from "../help.ts";
 import { collected } from "../option-values.ts";
 import { print } from "../support/output.ts";
 import { escapeInvisible, jsonLineOf } from "../support/printable.ts";
-import { explainErrors } from "../support/system-errors.ts";
+import { explainErrors } from "../support/errors.ts";
 import { tableOf } from "../support/table.ts";
 
 type Options = {

@@ -17,7 +17,7 @@ import type { ServiceOptions } from "../service-access.ts";
 import { given } from "../support/given.ts";
 import { readStandardInput } from "../support/option-file.ts";
 import { escapeInvisible, quoted } from "../support/printable.ts";
-import { explainErrors } from "../support/system-errors.ts";
+import { explainErrors } from "../support/errors.ts";
 
 type WhyOptions = { id?: string; audience?: string; origin?: string } & ServiceOptions;
 

@@ -7,7 +7,7 @@ import { reader } from "../option-values.ts";
 import { makePrivateFolder, writePrivateFile } from "../serve/private-files.ts";
 import { quoted } from "../support/printable.ts";
 import { serviceUrl } from "../support/service.ts";
-import { explainErrors, systemErrorCode, textIn } from "../support/system-errors.ts";
+import { explainErrors, systemErrorCode, textIn } from "../support/errors.ts";
 
 /** A deployment, and the key to call it with. */
 export type Context = {

@@ -6,6 +6,7 @@ import { getCACertificates } from "node:tls";
 import * as z from "zod";
 import { attempt } from "../../../common/attempt.ts";
 import { readSetting } from "../../../common/settings/settings.ts";
+import { messageOf } from "../support/errors.ts";
 import { FIRST_ANSWER_MS_MAX } from "../support/transport.ts";
 import { type Finding, failed, ok } from "./finding.ts";
 
@@ -18,13 +19,9 @@ const CHECK = "sign-in";
 export async function checkProviderKeys(texts: NodeJS.Dict<string>): Promise<Finding[]> {
   const url = readSetting(texts, "SSO_JWKS_URL");
   if (!url.ok || url.value === undefined) return [];
-  let answer: { status: number; body: string };
-  try {
-    answer = await fetched(url.value);
-  } catch (error) {
-    const cause = error instanceof Error ? error.message : String(error);
-    return [failed(CHECK, `SSO_JWKS_URL cannot be reached from this machine: ${cause}. ${KEYS_GO_ON}`)];
-  }
+  const answer = await fetched(url.value).catch(messageOf);
+  if (typeof answer === "string")
+    return [failed(CHECK, `SSO_JWKS_URL cannot be reached from this machine: ${answer}. ${KEYS_GO_ON}`)];
   const count = answer.status === 200 ? keysIn(answer.body) : 0;
   if (count > 0) return [ok(CHECK, `SSO_JWKS_URL shows ${count} of the provider's keys`)];
   const none = `SSO_JWKS_URL shows no public keys (status ${answer.status}). Set it to the provider's jwks_uri.`;

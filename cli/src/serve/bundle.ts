@@ -17,6 +17,7 @@ import {
 import { extname, join } from "node:path";
 import { CommandError } from "../../../common/command-error.ts";
 import { RELEASE } from "../release.ts";
+import { messageOf } from "../support/errors.ts";
 
 export const ROOT = join(import.meta.dirname, "../../..");
 const CACHE = join(ROOT, "node_modules/.cache/ug");
@@ -139,7 +140,9 @@ function build(folder: string): void {
     mkdirSync(CACHE, { recursive: true });
     const unfinished = mkdtempSync(join(CACHE, "unfinished-"));
     try {
-      run("build-worker.ts", unfinished);
+      // In a process of its own, so that a release contains neither esbuild nor a reader of TOML.
+      const args = ["--", join(import.meta.dirname, "build-worker.ts"), unfinished];
+      execFileSync(process.execPath, args, { cwd: ROOT, stdio: ["ignore", "ignore", "inherit"] });
       // mkdtemp makes a folder for its owner alone.
       chmodSync(unfinished, 0o755);
       renameSync(unfinished, folder);
@@ -149,19 +152,12 @@ function build(folder: string): void {
   } catch (error) {
     if (existsSync(folder)) return;
     throw new CommandError(
-      `The Worker could not be built. ${error instanceof Error ? error.message : error}\nnpm run build builds it for users who may not write here.`,
+      `The Worker could not be built. ${messageOf(error)}\nnpm run build builds it for users who may not write here.`,
     );
   } finally {
     process.umask(umask);
   }
 }
-
-/** In a process of its own, so that a release contains neither esbuild nor a reader of TOML. */
-const run = (script: string, outdir: string) =>
-  execFileSync(process.execPath, ["--", join(import.meta.dirname, script), outdir], {
-    cwd: ROOT,
-    stdio: ["ignore", "ignore", "inherit"],
-  });
 
 export const writeSettings = (folder: string, settings: Settings): void =>
   writeFileSync(join(folder, SETTINGS), JSON.stringify(settings));

@@ -3,7 +3,7 @@ import { createHash } from "node:crypto";
 import { existsSync, readFileSync } from "node:fs";
 import { basename, join, resolve } from "node:path";
 import { CommandError } from "../../../common/command-error.ts";
-import { explainErrors } from "../support/system-errors.ts";
+import { explainErrors } from "../support/errors.ts";
 import { commandOf, DEFAULT_STATE_FOLDER, type ServeOptions } from "./options.ts";
 import { makePrivateFile, makePrivateFolder, writePrivateFile } from "./private-files.ts";
 

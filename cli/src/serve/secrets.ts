@@ -3,7 +3,7 @@ import { randomBytes } from "node:crypto";
 import { CommandError } from "../../../common/command-error.ts";
 import { OPERATOR_TOKEN_UNITS_MIN } from "../../../common/limits.ts";
 import { readSetting, SETTING_NAMES, unreadableSettings } from "../../../common/settings/settings.ts";
-import { explainErrors } from "../support/system-errors.ts";
+import { explainErrors } from "../support/errors.ts";
 import { commandOf, DEFAULT_SECRETS_FILE, SECRETS, type ServeOptions } from "./options.ts";
 import { makePrivateFile, writePrivateFile } from "./private-files.ts";
 import { repeatedSettings, settingsFileIn, unknownNames } from "./settings-file.ts";

@@ -2,7 +2,7 @@
 import { parseEnv } from "node:util";
 import { CommandError } from "../../../common/command-error.ts";
 import { SETTING_NAMES } from "../../../common/settings/settings.ts";
-import { textIn } from "../support/system-errors.ts";
+import { textIn } from "../support/errors.ts";
 
 /** The variables in a file, and the settings that it has more than once: the last line of each counts. */
 export type SettingsFile = { texts: NodeJS.Dict<string>; repeated: string[] };

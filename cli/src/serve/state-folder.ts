@@ -3,7 +3,7 @@ import { accessSync, constants, existsSync, readdirSync, statSync } from "node:f
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { CommandError } from "../../../common/command-error.ts";
-import { explainErrors } from "../support/system-errors.ts";
+import { explainErrors, messageOf } from "../support/errors.ts";
 import { commandOf, type ServeOptions } from "./options.ts";
 import { makePrivateFolder } from "./private-files.ts";
 
@@ -72,7 +72,7 @@ function prepareFolder(folder: string): void {
     makePrivateFolder(folder);
   } catch (error) {
     throw new CommandError(
-      `The folder ${folder} cannot be written (${reasonOf(error)}). Give --persist-to a folder of the user who runs the service.`,
+      `The folder ${folder} cannot be written (${messageOf(error)}). Give --persist-to a folder of the user who runs the service.`,
     );
   }
 }
@@ -98,9 +98,7 @@ function lockDatabase(file: string): DatabaseSync | undefined {
     database?.close();
     if (error instanceof Error && "errcode" in error && error.errcode === SQLITE_BUSY) return undefined;
     throw new CommandError(
-      `${file} cannot be written (${reasonOf(error)}). Make the folder writable, or give another.`,
+      `${file} cannot be written (${messageOf(error)}). Make the folder writable, or give another.`,
     );
   }
 }
-
-const reasonOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));

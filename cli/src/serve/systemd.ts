@@ -2,7 +2,7 @@
 import { execFile } from "node:child_process";
 import { promisify } from "node:util";
 import { CommandError } from "../../../common/command-error.ts";
-import { systemErrorCode } from "../support/system-errors.ts";
+import { systemErrorCode } from "../support/errors.ts";
 
 const NOTIFY = "systemd-notify";
 /** How many reports are sent in the time after which systemd restarts a service that does not report. */

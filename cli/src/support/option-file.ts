@@ -1,6 +1,6 @@
 import { readFileSync, readSync } from "node:fs";
 import { UsageError } from "../../../common/command-error.ts";
-import { explainErrors, systemErrorCode } from "./system-errors.ts";
+import { explainErrors, systemErrorCode } from "./errors.ts";
 
 const STDIN = 0;
 const WAIT_MS = 10;

@@ -1,5 +1,5 @@
 import { CommandError } from "../../../common/command-error.ts";
-import { systemErrorCode } from "./system-errors.ts";
+import { systemErrorCode } from "./errors.ts";
 
 /** Standard output cannot be written: `EPIPE` if its reader has ended. */
 export class OutputError extends CommandError {

@@ -16,7 +16,7 @@ import { wholeNumberReader } from "../../option-values.ts";
 import { accessToEnvironment, type ServiceOptions } from "../../service-access.ts";
 import { given } from "../../support/given.ts";
 import { escapeInvisible, quoted } from "../../support/printable.ts";
-import { explainErrors } from "../../support/system-errors.ts";
+import { explainErrors } from "../../support/errors.ts";
 import { groupsOf, withConcurrency } from "./group-command.ts";
 
 /** What a line of an import may give. */

@@ -5,19 +5,7 @@ import { UsageError } from "../../../../common/command-error.ts";
 import { environmentAction, type Output, requireYes, YES } from "../../command.ts";
 import { environmentName, environmentOf } from "../../environment-options.ts";
 import { JSON_OPTIONS, withContent } from "../../groups/content-options.ts";
-import {
-  create,
-  list,
-  purge,
-  remove,
-  rename,
-  restore,
-  resume,
-  rotate,
-  show,
-  suspend,
-  update,
-} from "../../groups/manage.ts";
+import * as manage from "../../groups/manage.ts";
 import { commandLine, type Options } from "../../groups/task.ts";
 import { commandGroup } from "../../help.ts";
 import { readDays, readSeconds, wholeNumberReader } from "../../option-values.ts";
@@ -63,13 +51,13 @@ const listCommand = () =>
     .option("--not-viewed-for <time>", "only groups that nobody has viewed for this time, such as 30d", readDays)
     .addOption(new Option("--state <state>", "only groups in this state").choices(STATES))
     .option("--limit <n>", "list at most this many groups", wholeNumberReader("limit", LIMIT_MAX), LIMIT_DEFAULT)
-    .action(environmentAction(list));
+    .action(environmentAction(manage.list));
 
 const showCommand = () =>
   groupOf("show", "show a group; a deleted one too, if no other has its id", {
     "ug groups show 7": "by its number",
     "ug groups show --id acme --json": "by its id",
-  }).action(environmentAction(show));
+  }).action(environmentAction(manage.show));
 
 const createCommand = () =>
   withContent(
@@ -79,7 +67,7 @@ const createCommand = () =>
     }),
   )
     .argument("<id>", "your own id of the group (user_group_id)")
-    .action(environmentAction(create));
+    .action(environmentAction(manage.create));
 
 const renameCommand = () =>
   changeOf("rename", "change the name or the id of a group, and print how to undo it", {
@@ -88,7 +76,7 @@ const renameCommand = () =>
   })
     .option("--name <name>", "the new name that people see")
     .option("--new-id <id>", "the new user_group_id")
-    .action(environmentAction(rename));
+    .action(environmentAction(manage.rename));
 
 const updateCommand = () =>
   withContent(
@@ -101,12 +89,12 @@ const updateCommand = () =>
   )
     .option("--merge", `merge ${JSON_OPTIONS.join(" and ")} into what is there; null removes a key (RFC 7396)`)
     .option("--new-id <id>", "the new user_group_id")
-    .action(environmentAction(update));
+    .action(environmentAction(manage.update));
 
 const SIMPLE = [
-  { name: "suspend", summary: "refuse the viewers of a group until it is resumed", run: suspend },
-  { name: "resume", summary: "end the suspension of a group", run: resume },
-  { name: "delete", summary: "delete a group, and print how to undo it, and until when", run: remove },
+  { name: "suspend", summary: "refuse the viewers of a group until it is resumed", run: manage.suspend },
+  { name: "resume", summary: "end the suspension of a group", run: manage.resume },
+  { name: "delete", summary: "delete a group, and print how to undo it, and until when", run: manage.remove },
 ];
 
 const simpleCommand = ({ name, summary, run }: (typeof SIMPLE)[number]): Command =>
@@ -122,7 +110,7 @@ const restoreCommand = () =>
   })
     .option("--new-id <id>", "restore it under this user_group_id")
     .option("--rotate-token", "give it a new token")
-    .action(environmentAction(restore));
+    .action(environmentAction(manage.restore));
 
 const purgeCommand = () =>
   changeOf("purge", "permanently erase a deleted group now", {
@@ -130,7 +118,7 @@ const purgeCommand = () =>
     "ug groups purge 7 --yes": "erase it; this has no undo",
   })
     .option(...YES)
-    .action(environmentAction(purge));
+    .action(environmentAction(manage.purge));
 
 type RotateOptions = Options & {
   all?: boolean;
@@ -155,7 +143,7 @@ const rotateCommand = () =>
     .option(...YES)
     .action(
       environmentAction(async (client: EnvironmentClient, options: RotateOptions, number?: number) => {
-        if (!options.all) return rotate(client, options, number);
+        if (!options.all) return manage.rotate(client, options, number);
         if (number === undefined && options.id === undefined) return rotateEach(client, options);
         throw new UsageError("Name one group, or give --all, not both.");
       }),

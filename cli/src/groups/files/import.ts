@@ -2,7 +2,7 @@ import { isTemporary } from "../../../../client/src/resources/event.ts";
 import type { Connection, ServiceResponse } from "../../../../client/src/transport/connection.ts";
 import { UserGroupServiceError } from "../../../../client/src/transport/user-group-service-error.ts";
 import { CommandError, UsageError } from "../../../../common/command-error.ts";
-import { systemErrorCode } from "../../support/system-errors.ts";
+import { systemErrorCode } from "../../support/errors.ts";
 import { type Refusal, sentenceOf } from "../../support/transport.ts";
 import { Progress } from "../progress.ts";
 import { onStopSignal } from "../stop-signals.ts";

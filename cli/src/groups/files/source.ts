@@ -3,7 +3,7 @@ import { addAbortSignal, type Readable } from "node:stream";
 import { buffer } from "node:stream/consumers";
 import { CommandError } from "../../../../common/command-error.ts";
 import { linesOf } from "../../support/lines.ts";
-import { onSystemError } from "../../support/system-errors.ts";
+import { onSystemError } from "../../support/errors.ts";
 import type { Refusal } from "../../support/transport.ts";
 import type { ColumnOptions } from "./csv-columns.ts";
 import { readCsv } from "./csv-read.ts";

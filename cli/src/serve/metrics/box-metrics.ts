@@ -4,7 +4,7 @@ import { dirname, join, resolve } from "node:path";
 import { Gauge, type Registry } from "prom-client";
 import { attempt } from "../../../../common/attempt.ts";
 import { newestBackupAt } from "../../backup/newest-backup.ts";
-import { systemErrorCode } from "../../support/system-errors.ts";
+import { systemErrorCode } from "../../support/errors.ts";
 
 /** The running service: its address, the folders of its databases and backups, and the ids of its processes, by name. */
 export type Box = {

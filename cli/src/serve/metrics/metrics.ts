@@ -6,7 +6,7 @@ import { Counter, Histogram, openMetricsContentType, Registry } from "prom-clien
 import { attempt } from "../../../../common/attempt.ts";
 import { CommandError } from "../../../../common/command-error.ts";
 import { textLinesOf } from "../../support/lines.ts";
-import { onSystemError } from "../../support/system-errors.ts";
+import { onSystemError } from "../../support/errors.ts";
 import { type Box, measureBox } from "./box-metrics.ts";
 
 /** Of the log line of each request: the route's pattern, its method, the status and time of the response, and the code of a refusal. */

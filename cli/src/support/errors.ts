@@ -1,5 +1,7 @@
-/** Errors of files, pipes and sockets, which commands explain to their users. */
+/** Errors that commands explain to their users. */
 import { readFileSync } from "node:fs";
+
+export const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
 
 /** The code of an error of a file, a pipe or a socket, such as ENOSPC; `undefined` for any other error. */
 export const systemErrorCode = (error: unknown): string | undefined =>
