@@ -13,10 +13,9 @@ import { CallMeasurement } from "./bench/calls.ts";
 import { type Effort, FULL, GROUPS, QUICK } from "./bench/effort.ts";
 import { makeFloor } from "./bench/floor.ts";
 import { connect } from "./bench/load.ts";
-import { measureObjects } from "./bench/objects.ts";
 import { Processes } from "./bench/processes.ts";
-import { jsonOf, type Results, textOf } from "./bench/report.ts";
-import { type BesideSearch, measureBesideSearch, measureTurns } from "./bench/searches.ts";
+import { type Results, textOf } from "./bench/report.ts";
+import { type BesideSearch, measureBesideSearch } from "./bench/searches.ts";
 import { type Directory, type DirectoryPlan, makeDirectories, serviceOptions } from "./bench/service.ts";
 import { measureStartup } from "./bench/startup.ts";
 import { runTool } from "./command.ts";
@@ -29,7 +28,7 @@ async function bench({ quick, json }: { quick?: true; json?: true }): Promise<vo
     process.once(signal, () => void processes.close().finally(() => process.exit(1)));
   try {
     const results = await measureAll(processes, quick ? QUICK : FULL);
-    await print(json ? jsonOf(results) : textOf(results));
+    await print(json ? JSON.stringify(results) : textOf(results));
   } finally {
     await processes.close();
   }
@@ -66,13 +65,10 @@ async function measureAll(processes: Processes, effort: Effort): Promise<Results
   for (const groups of effort.besideSearches)
     besideSearches.push(await measureBesideSearch(url, find(searchedName(groups)), effort));
   await processes.stopAll();
-  report("Measuring single calls in directories that hold much ...");
-  const objects = [...(await measureObjects(processes, effort)), ...(await measureTurns(processes, effort))];
   return {
     calls: calls.results(),
     besideLists,
     besideSearches,
-    objects,
     bundleGzipKib: gzippedBytes(bundle.folder) / 1024,
     startupMs,
   };

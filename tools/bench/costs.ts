@@ -1,6 +1,6 @@
 /** What calls cost: counted by `test/http/prices.test.ts`, which fails when one of these numbers is wrong. */
 
-/** What one call does outside of the Worker's own code, by the names of `npm run bench -- --json`. */
+/** What one call does outside of the Worker's own code. */
 export type Counts = { rpc: number; kv_reads: number; kv_writes: number; rows_read: number; rows_written: number };
 
 /**

@@ -9,10 +9,6 @@ export type Effort = {
   besideLists: { turns: number; seconds: number };
   /** The sizes of directories, in groups, in which viewers are measured beside searches. */
   besideSearches: number[];
-  /** What the directories hold in which single calls are timed. */
-  objects: { responses: number; groups: number };
-  /** What the directories hold that are searched: a kind of groups, or events, and how many. */
-  searched: [kind: string, size: number][];
 };
 
 export const FULL: Effort = {
@@ -22,15 +18,6 @@ export const FULL: Effort = {
   starts: 25,
   besideLists: { turns: 5, seconds: 3 },
   besideSearches: [100_000, 1_000_000],
-  objects: { responses: 2_000_000, groups: 100_000 },
-  searched: [
-    ["plain", 10_000],
-    ["plain", 1_000_000],
-    ["long", 100_000],
-    ["accents", 100_000],
-    ["json", 100_000],
-    ["events", 200_000],
-  ],
 };
 
 export const QUICK: Effort = {
@@ -40,14 +27,6 @@ export const QUICK: Effort = {
   starts: 7,
   besideLists: { turns: 2, seconds: 1 },
   besideSearches: [10_000, 100_000],
-  objects: { responses: 100_000, groups: 10_000 },
-  searched: [
-    ["plain", 10_000],
-    ["long", 10_000],
-    ["accents", 10_000],
-    ["json", 10_000],
-    ["events", 20_000],
-  ],
 };
 
 /** Of each call in each cycle through all calls; `loadByTurns` divides them into rounds. */

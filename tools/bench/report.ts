@@ -14,85 +14,21 @@ import {
   PRICES_DATE,
   STALE_COPIES,
 } from "./costs.ts";
-import { CALL_MS_MAX, type ObjectTimes } from "./objects.ts";
 import { BESIDE_SEARCH_RATIO_MAX, type BesideSearch } from "./searches.ts";
 
 export type Results = {
   calls: Record<CallName, CallResult>;
   besideLists: BesideLists;
   besideSearches: BesideSearch[];
-  objects: ObjectTimes[];
   bundleGzipKib: number;
   startupMs: number;
 };
 
 const MINUTES_PER_MONTH = 30 * 24 * 60;
 
-const round = (value: number, digits: number): number => Number(value.toFixed(digits));
-
-/** The results for machines, with rounded figures. */
-export function jsonOf(results: Results): string {
-  const { calls, besideLists, besideSearches, objects, bundleGzipKib, startupMs } = results;
-  const callEntries = (Object.entries(calls) as [CallName, CallResult][]).map(
-    ([name, { rps, p50Ms, p99Ms, floorRatio }]) => [
-      name,
-      {
-        rps: round(rps, 0),
-        p50_ms: round(p50Ms, 3),
-        p99_ms: round(p99Ms, 3),
-        floor_ratio: round(floorRatio, 3),
-        dollars_per_million: round(dollarsPerMillion(COUNTS[name]), 3),
-        counts: COUNTS[name],
-      },
-    ],
-  );
-  const { aloneMs, atLimitMs, inFlightMs, listsPerSecond } = besideLists;
-  return JSON.stringify({
-    calls: Object.fromEntries(callEntries),
-    by_number: Object.fromEntries(
-      Object.entries(BY_NUMBER).map(([name, counts]) => [
-        name,
-        { dollars_per_million: round(dollarsPerMillion(counts), 3), counts },
-      ]),
-    ),
-    operator_on_top: { dollars_per_million: round(dollarsOnTop(OPERATOR_ADMISSION), 3), counts: OPERATOR_ADMISSION },
-    stale_views: [...LEASE_PERIODS, STALE_COPIES].map((period) => ({
-      ...period,
-      dollars_per_million: round(dollarsPerMillion(period, period.views), 3),
-    })),
-    viewer_beside_lists: {
-      alone_p50_ms: round(aloneMs, 3),
-      at_limit_p50_ms: round(atLimitMs, 3),
-      at_limit_ratio: round(atLimitMs / aloneMs, 2),
-      at_limit_ratio_max: BESIDE_LISTS_RATIO_MAX,
-      in_flight_p50_ms: round(inFlightMs, 3),
-      in_flight_ratio: round(inFlightMs / aloneMs, 1),
-      lists_per_second: round(listsPerSecond, 0),
-    },
-    viewer_beside_searches: besideSearches.map((each) => ({
-      groups: each.groups,
-      first_hits_p50_ms: round(each.firstHitsMs, 1),
-      absent_word_ms: round(each.searchMs, 0),
-      alone_p50_ms: round(each.aloneMs, 3),
-      beside_p50_ms: round(each.besideMs, 3),
-      ratio: round(each.besideMs / each.aloneMs, 2),
-      ratio_max: BESIDE_SEARCH_RATIO_MAX,
-    })),
-    object_calls: objects.map(({ name, calls: count, p50Ms, longestMs }) => ({
-      name,
-      calls: count,
-      p50_ms: round(p50Ms, 3),
-      longest_ms: round(longestMs, 3),
-      longest_ms_max: CALL_MS_MAX,
-    })),
-    bundle_gzip_kib: round(bundleGzipKib, 1),
-    startup_ms: round(startupMs, 1),
-  });
-}
-
 /** The results for people. */
 export function textOf(results: Results): string {
-  const { calls, besideLists, besideSearches, objects, bundleGzipKib, startupMs } = results;
+  const { calls, besideLists, besideSearches, bundleGzipKib, startupMs } = results;
   return [
     tableOf([
       [
@@ -131,16 +67,6 @@ export function textOf(results: Results): string {
         besideMs.toFixed(2),
         (besideMs / aloneMs).toFixed(2),
         String(BESIDE_SEARCH_RATIO_MAX),
-      ]),
-    ]),
-    tableOf([
-      ["one call in a directory", "calls", "p50 ms", "longest ms", "bound"],
-      ...objects.map(({ name, calls: count, p50Ms, longestMs }) => [
-        name,
-        String(count),
-        p50Ms.toFixed(2),
-        longestMs.toFixed(2),
-        String(CALL_MS_MAX),
       ]),
     ]),
     `Bundle: ${bundleGzipKib.toFixed(1)} KiB gzipped. Start-up: ${startupMs.toFixed(1)} ms more than an empty Worker.`,
