@@ -9,13 +9,12 @@ import { CommandError } from "../common/command-error.ts";
 import { runTool } from "./command.ts";
 import { CONSUMERS, type Consumer } from "./matrix/consumers.ts";
 import { consumerOutcome, type Outcome, type TestRun, testsOf } from "./matrix/outcomes.ts";
-import { type LastRuns, TABLE, tableOf } from "./matrix/table.ts";
+import { lastRunsIn, TABLE, tableOf } from "./matrix/table.ts";
 
 const RUN_BY_TESTS = CONSUMERS.filter((consumer): consumer is Tested => consumer.tests !== undefined);
 type Tested = Consumer & Required<Pick<Consumer, "tests">>;
 const NAMES = RUN_BY_TESTS.map(({ name }) => name).join(", ");
 
-const LAST_RUNS = "tools/matrix/last-runs.json";
 const PAGE = "docs/integrators/consumers.md";
 
 /** Runs these files of tests, and prints what vitest does. */
@@ -42,18 +41,15 @@ function runTests(files: readonly string[]): TestRun[] {
   }
 }
 
-/** Notes that these consumers work today, and writes the table again. */
+/** Writes the table again, by which these consumers work today. */
 function record(consumers: readonly Consumer[]): void {
-  const lastRuns: LastRuns = JSON.parse(readFileSync(LAST_RUNS, "utf8"));
+  const page = readFileSync(PAGE, "utf8");
+  const lastRuns = lastRunsIn(page, CONSUMERS);
   const on = new Date().toISOString().slice(0, 10);
-  for (const { name, version } of consumers) {
-    const found = version?.();
-    lastRuns[name] = { on, ...(found !== undefined && { version: found }) };
-  }
-  writeFileSync(LAST_RUNS, `${JSON.stringify(lastRuns, null, 2)}\n`);
+  for (const { name, version } of consumers) lastRuns[name] = { on, version: version?.() };
   writeFileSync(
     PAGE,
-    readFileSync(PAGE, "utf8").replace(TABLE, () => tableOf(CONSUMERS, lastRuns)),
+    page.replace(TABLE, () => tableOf(CONSUMERS, lastRuns)),
   );
 }
 

@@ -53,12 +53,15 @@ function javaVersion(): string | undefined {
 
 const nodeVersion = (): string | undefined => process.versions.node;
 
-export function packageVersion(name: string): string | undefined {
+/** Finds the version of a package of npm. */
+export const ofNpm = (name: string) => (): string | undefined => {
   const file = ["examples/node_modules", "node_modules"]
     .map((folder) => `${folder}/${name}/package.json`)
     .find(existsSync);
   return file && JSON.parse(readFileSync(file, "utf8")).version;
-}
+};
+
+const ALWAYS_WHOLE: Loss = { cannot: "sends every body with a length or in chunks" };
 
 /** A client of Node, from a package of its own or from Node itself. */
 function ofNode(name: string, file: string, version = nodeVersion) {
@@ -73,14 +76,15 @@ function ofNode(name: string, file: string, version = nodeVersion) {
   } satisfies Client;
 }
 
-/** A client of Python from a module that has to be installed. */
-const ofPythonModule = (module: string, file: string): Client => ({
+/** A client of Python, from a module that has to be installed or from Python itself. */
+const ofPython = (module: string, file: string, { isInstalled } = { isInstalled: true }): Client => ({
   name: `Python ${module}`,
-  needs: `python3 with the module ${module}`,
-  version: () => versionBy(["python3", "-c", `import ${module}; print(${module}.__version__)`]),
+  needs: isInstalled ? `python3 with the module ${module}` : "python3",
+  version: () =>
+    versionBy(["python3", ...(isInstalled ? ["-c", `import ${module}; print(${module}.__version__)`] : ["--version"])]),
   example: ["python3", `examples/${file}.py`],
   chunked: { command: ["python3", "examples/lost-body/lost_body.py", module, "chunked"] },
-  noLength: { cannot: "sends every body with a length or in chunks" },
+  noLength: ALWAYS_WHOLE,
 });
 
 /** A client whose fetch refuses to send a GET with a body. */
@@ -111,32 +115,21 @@ export const CLIENTS: readonly Client[] = [
     chunked: { command: ["bash", "examples/lost-body/lost-body.sh", "chunked"] },
     noLength: { command: ["bash", "examples/lost-body/lost-body.sh", "no-length"] },
   },
+  ofPython("urllib.request", "urllib_request", { isInstalled: false }),
   {
-    name: "Python urllib.request",
-    needs: "python3",
-    version: () => versionBy(["python3", "--version"]),
-    example: ["python3", "examples/urllib_request.py"],
-    chunked: { command: ["python3", "examples/lost-body/lost_body.py", "urllib.request", "chunked"] },
-    noLength: { cannot: "sends every body with a length or in chunks" },
-  },
-  {
-    name: "Python http.client",
-    needs: "python3",
-    version: () => versionBy(["python3", "--version"]),
-    example: ["python3", "examples/http_client.py"],
-    chunked: { command: ["python3", "examples/lost-body/lost_body.py", "http.client", "chunked"] },
+    ...ofPython("http.client", "http_client", { isInstalled: false }),
     noLength: { command: ["python3", "examples/lost-body/lost_body.py", "http.client", "no-length"] },
   },
-  ofPythonModule("requests", "requests_session"),
-  ofPythonModule("httpx", "httpx_client"),
-  ofPythonModule("aiohttp", "aiohttp_client"),
+  ofPython("requests", "requests_session"),
+  ofPython("httpx", "httpx_client"),
+  ofPython("aiohttp", "aiohttp_client"),
   {
     name: "Perl HTTP::Tiny",
     needs: "perl with HTTP::Tiny and JSON::PP",
     version: () => versionBy(["perl", "-MHTTP::Tiny", "-MJSON::PP", "-e", "print HTTP::Tiny->VERSION"]),
     example: ["perl", "examples/http-tiny.pl"],
     chunked: { command: ["perl", "examples/lost-body/lost-body.pl"] },
-    noLength: { cannot: "sends every body with a length or in chunks" },
+    noLength: ALWAYS_WHOLE,
   },
   {
     name: "Java HttpClient",
@@ -147,16 +140,13 @@ export const CLIENTS: readonly Client[] = [
     noLength: { cannot: "sends every body with a length or in chunks, and does not let a program set Content-Length" },
   },
   ofNode("Node http", "node-http"),
-  {
-    ...ofNode("undici", "undici", () => packageVersion("undici")),
-    noLength: { cannot: "sends every body with a length or in chunks" },
-  },
-  ofNode("axios", "axios", () => packageVersion("axios")),
-  ofNode("got", "got", () => packageVersion("got")),
-  ofNode("superagent", "superagent", () => packageVersion("superagent")),
+  { ...ofNode("undici", "undici", ofNpm("undici")), noLength: ALWAYS_WHOLE },
+  ofNode("axios", "axios", ofNpm("axios")),
+  ofNode("got", "got", ofNpm("got")),
+  ofNode("superagent", "superagent", ofNpm("superagent")),
   ofFetch("fetch", "fetch"),
-  ofFetch("ky", "ky", () => packageVersion("ky")),
-  ofFetch("axios fetch", "axios-fetch", () => packageVersion("axios")),
+  ofFetch("ky", "ky", ofNpm("ky")),
+  ofFetch("axios fetch", "axios-fetch", ofNpm("axios")),
 ];
 
 /** Runs a command to its end. A service on this machine is called without a proxy. */

@@ -3,41 +3,43 @@
  * and the table of docs/integrators/consumers.md is made of this list.
  */
 import { spawnSync } from "node:child_process";
-import { CLIENTS, packageVersion, versionBy } from "../clients/matrix.ts";
+import { CLIENTS, ofNpm, versionBy } from "../clients/matrix.ts";
 
 /** `documented`: it works by its own documents, by which tests do what it does. */
 export type Verdict = "works" | "documented" | "unsafe" | "no";
+
+/** A file of tests, and what the full names of those in it match that connect a consumer. */
+type Tests = { file: string; named: RegExp };
+type Version = () => string | undefined;
 
 export type Consumer = {
   name: string;
   verdict: Verdict;
   /** How to connect it and what checks `aud`, as Markdown of consumers.md. */
   how: string;
-  /** The tests that connect it: a file, and what their full names match. */
-  tests?: { file: string; named: RegExp };
+  tests?: Tests;
   /** The version on this machine, if it has one. */
-  version?: () => string | undefined;
+  version?: Version;
 };
 
-const KIT = "[`requireSession`](server-kit.md#requiresession), with `audience`";
-const VERIFIER = "[its recipe](verifying.md#verify-a-session-offline), with `AUDIENCE`";
-const LIBRARY = "[an example](#jwt-libraries), with `AUDIENCE`";
-const BOUND = "[bound SQL](dashboards.md#sql); the service checks `audience`";
-const OWN_SECTION = (section: string) => `[its section](#${section})`;
-
-const FOREIGN = "test/all/examples/foreign-credentials.test.ts";
-const GATEWAYS = "test/examples/gateways.test.ts";
-const GENERATED = "examples/test/generated-clients.test.ts";
-const CLAIMS = "test/examples/claims-consumers.test.ts";
-const QUERIES = "examples/test/bound-queries.test.ts";
-const DRIVERS = "test/all/examples/database-recipes.test.ts";
-const ORACLE = "examples/test/sql-oracle.test.ts";
-
 /** Tests whose full names begin with these titles, which `>` separates. */
-const begins = (titles: string) => new RegExp(`^${RegExp.escape(titles)}(?: >|,|$)`);
+const tests = (file: string, titles: string): Tests => ({
+  file,
+  named: new RegExp(`^${RegExp.escape(titles)}(?: >|,|$)`),
+});
+
+const works = (name: string, how: string, its: Tests, version: Version): Consumer => ({
+  name,
+  verdict: "works",
+  how,
+  tests: its,
+  version,
+});
+
+const documented = (name: string, how: string): Consumer => ({ name, verdict: "documented", how });
 
 /** The version of a module of Python by its package: PyMySQL's own `__version__` is that of a driver for which it stands in. */
-const ofPython = (module: string) =>
+const ofPython = (module: string) => () =>
   versionBy([
     "python3",
     "-c",
@@ -45,223 +47,142 @@ const ofPython = (module: string) =>
   ]);
 
 /** The first version number that a program prints, on whichever output. */
-function printedVersion(program: string, ...args: string[]): string | undefined {
-  const { stdout, stderr } = spawnSync(program, args, { encoding: "utf8" });
-  return /\d+\.\d[.\d]*/.exec(`${stdout ?? ""}${stderr ?? ""}`)?.[0];
-}
+const printedBy =
+  (program: string, ...args: string[]) =>
+  () => {
+    const { stdout, stderr } = spawnSync(program, args, { encoding: "utf8" });
+    return /\d+\.\d[.\d]*/.exec(`${stdout ?? ""}${stderr ?? ""}`)?.[0];
+  };
 
-const HTTP_CLIENTS: Consumer[] = CLIENTS.map(({ name, version }) => ({
-  name,
-  verdict: "works",
-  how: "[an example](clients.md) for each",
-  tests: { file: "test/all/tools/clients.test.ts", named: begins(name) },
-  version,
-}));
+const KIT = "[`requireSession`](server-kit.md#requiresession), with `audience`";
+const VERIFIER = "[its recipe](verifying.md#verify-a-session-offline), with `AUDIENCE`";
+const LIBRARY = "[an example](#jwt-libraries), with `AUDIENCE`";
+const GATEWAY = "[gateways.md](gateways.md); `audience` is in the call";
+const BUILDER = "[its section](#query-builders); the service checks `audience`";
+const bound = (placeholder: string) =>
+  `[bound SQL](dashboards.md#sql); the service checks \`audience\`; \`${placeholder}\``;
+const generated = (document: string) => `a client generated from \`/${document}\``;
 
-const GENERATORS: Consumer[] = [
-  ...[
-    { name: "openapi-fetch", describe: "openapi-fetch", document: "openapi.json", of: "openapi-fetch" },
-    { name: "Hey API", describe: "hey-api", document: "openapi.json", of: "@hey-api/openapi-ts" },
-    {
-      name: "swagger-typescript-api",
-      describe: "swagger-typescript-api",
-      document: "openapi-3.0.json",
-      of: "swagger-typescript-api",
-    },
-  ].map(
-    ({ name, describe, document, of }): Consumer => ({
-      name,
-      verdict: "works",
-      how: `a client generated from \`/${document}\``,
-      tests: { file: GENERATED, named: begins(`a client generated for ${describe}`) },
-      version: () => packageVersion(of),
-    }),
-  ),
-  {
-    name: "Perl OpenAPI::Client",
-    verdict: "works",
-    how: "a client generated from `/openapi-3.0.json`",
-    tests: { file: GENERATED, named: /^a client that Perl's OpenAPI::Client generates/ },
-    version: () => versionBy(["perl", "-MOpenAPI::Client", "-e", "print OpenAPI::Client->VERSION"]),
-  },
-];
+const FOREIGN = "test/all/examples/foreign-credentials.test.ts";
+const GATEWAYS = "test/examples/gateways.test.ts";
+const GENERATED = "examples/test/generated-clients.test.ts";
+const CLAIMS = "test/examples/claims-consumers.test.ts";
+const KIT_TESTS = "examples/test/kit.test.ts";
+const QUERIES = "examples/test/bound-queries.test.ts";
 
-const SERVERS: Consumer[] = ["Express", "Fastify", "Hono"].map((name) => ({
-  name,
-  verdict: "works",
-  how: KIT,
-  tests: { file: "examples/test/kit.test.ts", named: begins(`in a server of ${name}`) },
-  version: () => packageVersion(name.toLowerCase()),
-}));
-
-const VERIFIERS: Consumer[] = [
-  {
-    name: "jose",
-    verdict: "works",
-    how: VERIFIER,
-    tests: { file: "test/examples/foreign-credentials.test.ts", named: begins("verify-jose.ts") },
-    version: () => packageVersion("jose"),
-  },
-  {
-    name: "PyJWT",
-    verdict: "works",
-    how: VERIFIER,
-    tests: { file: FOREIGN, named: begins("verify_pyjwt.py") },
-    version: () => ofPython("jwt"),
-  },
-  {
-    name: "fast-jwt",
-    verdict: "works",
-    how: LIBRARY,
-    tests: { file: FOREIGN, named: begins("verify-fast-jwt.ts") },
-    version: () => packageVersion("fast-jwt"),
-  },
-  {
-    name: "joserfc",
-    verdict: "works",
-    how: LIBRARY,
-    tests: { file: FOREIGN, named: begins("verify_joserfc.py") },
-    version: () => ofPython("joserfc"),
-  },
-  {
-    name: "Java",
-    verdict: "works",
-    how: VERIFIER,
-    tests: { file: FOREIGN, named: begins("VerifySession.java") },
-    version: () => versionBy(["java", "--version"]),
-  },
-  {
-    name: "express-oauth2-jwt-bearer",
-    verdict: "works",
-    how: "`auth({ issuerBaseURL, audience })`",
-    tests: { file: "examples/test/discovery.test.ts", named: /^a verifier that knows only the issuer/ },
-    version: () => packageVersion("express-oauth2-jwt-bearer"),
-  },
-  {
-    name: "Spring Boot",
-    verdict: "documented",
-    how: "`issuer-uri`, `jws-algorithms: ES256` and `audiences` below `spring.security.oauth2.resourceserver.jwt`",
-  },
-  {
-    name: "djangorestframework-simplejwt",
-    verdict: "documented",
-    how: '`claims` with `token_type: "access"`; `ALGORITHM`, `JWK_URL`, `ISSUER`, **`AUDIENCE`** and `USER_ID_CLAIM`',
-  },
-  { name: "Amazon API Gateway, HTTP APIs", verdict: "no", how: "verifies RSA alone, and sessions are ES256" },
-];
-
-const PROXIES: Consumer[] = [
-  {
-    name: "nginx",
-    verdict: "works",
-    how: "[gateways.md](gateways.md); `audience` is in the call",
-    tests: { file: GATEWAYS, named: begins("nginx") },
-    version: () => printedVersion("nginx", "-v"),
-  },
-  {
-    name: "Caddy",
-    verdict: "works",
-    how: "[gateways.md](gateways.md); `audience` is in the call",
-    tests: { file: GATEWAYS, named: begins("caddy") },
-    version: () => printedVersion("caddy", "version"),
-  },
-  {
-    name: "Apache with mod_auth_openidc",
-    verdict: "works",
-    how: `${OWN_SECTION("apache")}; \`Require claim aud:…\``,
-    tests: { file: "test/all/examples/apache.test.ts", named: begins("mod_auth_openidc") },
-    version: () => printedVersion("dpkg-query", "--show", "libapache2-mod-auth-openidc"),
-  },
-  { name: "Traefik", verdict: "documented", how: "[gateways.md](gateways.md#others); `audience` is in the call" },
-  {
-    name: "Envoy",
-    verdict: "documented",
-    how: "`ext_authz` as in [gateways.md](gateways.md#others), or `jwt_authn` with `issuer`, `remote_jwks` and **`audiences`**",
-  },
-];
+const ofGenerator = (name: string) => tests(GENERATED, `a client generated for ${name}`);
+const ofDriver = (name: string) =>
+  tests(
+    "test/all/examples/database-recipes.test.ts",
+    `drivers of Python > read templates with %s as they are meant, with ${name}`,
+  );
+const ofDatabase = (name: string) =>
+  tests(
+    "examples/test/sql-oracle.test.ts",
+    `a template with a filter > selects no row of another customer, and the same rows in each way, in ${name}`,
+  );
 
 const DATABASE_APIS: Consumer[] = [
-  {
-    name: "PostGraphile",
-    verdict: "works",
-    how: `${OWN_SECTION("postgraphile")}; the kit checks \`audience\``,
-    tests: { file: "examples/test/postgraphile.test.ts", named: begins("PostGraphile") },
-    version: () => packageVersion("postgraphile"),
-  },
-  {
-    name: "PostgREST",
-    verdict: "documented",
-    how: `${OWN_SECTION("postgrest")}; \`jwt-aud\``,
-    tests: { file: CLAIMS, named: begins("PostgREST") },
-  },
-  {
-    name: "Hasura",
-    verdict: "documented",
-    how: `${OWN_SECTION("hasura")}; \`audience\` in the secret`,
-    tests: { file: CLAIMS, named: begins("Hasura") },
-  },
+  works(
+    "PostGraphile",
+    "[its section](#postgraphile); the kit checks `audience`",
+    tests("examples/test/postgraphile.test.ts", "PostGraphile"),
+    ofNpm("postgraphile"),
+  ),
+  { ...documented("PostgREST", "[its section](#postgrest); `jwt-aud`"), tests: tests(CLAIMS, "PostgREST") },
+  { ...documented("Hasura", "[its section](#hasura); `audience` in the secret"), tests: tests(CLAIMS, "Hasura") },
   {
     name: "Supabase",
     verdict: "unsafe",
-    how: `${OWN_SECTION("supabase")}; it checks no \`aud\``,
-    tests: { file: CLAIMS, named: begins("Supabase") },
+    how: "[its section](#supabase); it checks no `aud`",
+    tests: tests(CLAIMS, "Supabase"),
   },
 ];
 
 const QUERY_BUILDERS: Consumer[] = [
-  { name: "Kysely", version: () => packageVersion("kysely") },
-  { name: "Drizzle", version: () => packageVersion("drizzle-orm") },
-  { name: "Knex", version: () => packageVersion("knex") },
-  { name: "SQLAlchemy", version: () => ofPython("sqlalchemy") },
-].map(({ name, version }) => ({
-  name,
-  verdict: "works",
-  how: `${OWN_SECTION("query-builders")}; the service checks \`audience\``,
-  tests: { file: QUERIES, named: begins(name) },
-  version,
-}));
+  works("Kysely", BUILDER, tests(QUERIES, "Kysely"), ofNpm("kysely")),
+  works("Drizzle", BUILDER, tests(QUERIES, "Drizzle"), ofNpm("drizzle-orm")),
+  works("Knex", BUILDER, tests(QUERIES, "Knex"), ofNpm("knex")),
+  works("SQLAlchemy", BUILDER, tests(QUERIES, "SQLAlchemy"), ofPython("sqlalchemy")),
+];
 
-const SQL_DRIVERS: Consumer[] = [
-  { name: "psycopg", module: "psycopg" },
-  { name: "psycopg2", module: "psycopg2" },
-  { name: "PyMySQL", module: "pymysql" },
-].map(({ name, module }) => ({
-  name,
-  verdict: "works",
-  how: `${BOUND}; \`%s\``,
-  tests: {
-    file: DRIVERS,
-    named: begins(`drivers of Python > read templates with %s as they are meant, with ${name}`),
-  },
-  version: () => ofPython(module),
-}));
+const SERVERS: Consumer[] = ["Express", "Fastify", "Hono"].map((name) =>
+  works(name, KIT, tests(KIT_TESTS, `in a server of ${name}`), ofNpm(name.toLowerCase())),
+);
 
-const oracle = (name: string) =>
-  begins(`a template with a filter > selects no row of another customer, and the same rows in each way, in ${name}`);
+const VERIFIERS: Consumer[] = [
+  works("jose", VERIFIER, tests("test/examples/foreign-credentials.test.ts", "verify-jose.ts"), ofNpm("jose")),
+  works("PyJWT", VERIFIER, tests(FOREIGN, "verify_pyjwt.py"), ofPython("jwt")),
+  works("fast-jwt", LIBRARY, tests(FOREIGN, "verify-fast-jwt.ts"), ofNpm("fast-jwt")),
+  works("joserfc", LIBRARY, tests(FOREIGN, "verify_joserfc.py"), ofPython("joserfc")),
+  works("Java", VERIFIER, tests(FOREIGN, "VerifySession.java"), () => versionBy(["java", "--version"])),
+  works(
+    "express-oauth2-jwt-bearer",
+    "`auth({ issuerBaseURL, audience })`",
+    { file: "examples/test/discovery.test.ts", named: /^a verifier that knows only the issuer/ },
+    ofNpm("express-oauth2-jwt-bearer"),
+  ),
+  documented(
+    "Spring Boot",
+    "`issuer-uri`, `jws-algorithms: ES256` and `audiences` below `spring.security.oauth2.resourceserver.jwt`",
+  ),
+  documented(
+    "djangorestframework-simplejwt",
+    '`claims` with `token_type: "access"`; `ALGORITHM`, `JWK_URL`, `ISSUER`, **`AUDIENCE`** and `USER_ID_CLAIM`',
+  ),
+  { name: "Amazon API Gateway, HTTP APIs", verdict: "no", how: "verifies RSA alone, and sessions are ES256" },
+];
+
+const PROXIES: Consumer[] = [
+  works("nginx", GATEWAY, tests(GATEWAYS, "nginx"), printedBy("nginx", "-v")),
+  works("Caddy", GATEWAY, tests(GATEWAYS, "caddy"), printedBy("caddy", "version")),
+  works(
+    "Apache with mod_auth_openidc",
+    "[its section](#apache); `Require claim aud:…`",
+    tests("test/all/examples/apache.test.ts", "mod_auth_openidc"),
+    printedBy("dpkg-query", "--show", "libapache2-mod-auth-openidc"),
+  ),
+  documented("Traefik", "[gateways.md](gateways.md#others); `audience` is in the call"),
+  documented(
+    "Envoy",
+    "`ext_authz` as in [gateways.md](gateways.md#others), or `jwt_authn` with `issuer`, `remote_jwks` and **`audiences`**",
+  ),
+];
+
+const HTTP_CLIENTS: Consumer[] = CLIENTS.map(({ name, version }) =>
+  works(name, "[an example](clients.md) for each", tests("test/all/tools/clients.test.ts", name), version),
+);
+
+const GENERATORS: Consumer[] = [
+  works("openapi-fetch", generated("openapi.json"), ofGenerator("openapi-fetch"), ofNpm("openapi-fetch")),
+  works("Hey API", generated("openapi.json"), ofGenerator("hey-api"), ofNpm("@hey-api/openapi-ts")),
+  works(
+    "swagger-typescript-api",
+    generated("openapi-3.0.json"),
+    ofGenerator("swagger-typescript-api"),
+    ofNpm("swagger-typescript-api"),
+  ),
+  works(
+    "Perl OpenAPI::Client",
+    generated("openapi-3.0.json"),
+    { file: GENERATED, named: /^a client that Perl's OpenAPI::Client generates/ },
+    () => versionBy(["perl", "-MOpenAPI::Client", "-e", "print OpenAPI::Client->VERSION"]),
+  ),
+];
+
+const SQL_DRIVERS: Consumer[] = ["psycopg", "psycopg2", "PyMySQL"].map((name) =>
+  works(name, bound("%s"), ofDriver(name), ofPython(name.toLowerCase())),
+);
 
 const DATABASES: Consumer[] = [
-  {
-    name: "PostgreSQL (PGlite)",
-    in: "PostgreSQL",
-    placeholders: "$1",
-    version: () => packageVersion("@electric-sql/pglite"),
-  },
-  { name: "SQLite", in: "SQLite", placeholders: "?", version: () => process.versions.sqlite },
-  { name: "MariaDB", in: "MariaDB", placeholders: "?", version: () => printedVersion("mariadbd", "--version") },
-  { name: "DuckDB", in: "DuckDB", placeholders: "?", version: () => packageVersion("@duckdb/node-api") },
-].map(({ name, in: database, placeholders, version }) => ({
-  name,
-  verdict: "works",
-  how: `${BOUND}; \`${placeholders}\``,
-  tests: { file: ORACLE, named: oracle(database) },
-  version,
-}));
-
-const OTHER_DATABASES: Consumer[] = [
-  { name: "MySQL", placeholders: "?" },
-  { name: "SQL Server", placeholders: "@p1" },
-  { name: "ClickHouse", placeholders: "{p1:String}" },
-].map(({ name, placeholders }) => ({ name, verdict: "documented", how: `${BOUND}; \`${placeholders}\`` }));
+  works("PostgreSQL (PGlite)", bound("$1"), ofDatabase("PostgreSQL"), ofNpm("@electric-sql/pglite")),
+  works("SQLite", bound("?"), ofDatabase("SQLite"), () => process.versions.sqlite),
+  works("MariaDB", bound("?"), ofDatabase("MariaDB"), printedBy("mariadbd", "--version")),
+  works("DuckDB", bound("?"), ofDatabase("DuckDB"), ofNpm("@duckdb/node-api")),
+  documented("MySQL", bound("?")),
+  documented("SQL Server", bound("@p1")),
+  documented("ClickHouse", bound("{p1:String}")),
+];
 
 export const CONSUMERS: readonly Consumer[] = [
   ...DATABASE_APIS,
@@ -273,5 +194,4 @@ export const CONSUMERS: readonly Consumer[] = [
   ...GENERATORS,
   ...SQL_DRIVERS,
   ...DATABASES,
-  ...OTHER_DATABASES,
 ];

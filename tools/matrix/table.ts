@@ -1,8 +1,8 @@
-/** The table of consumers.md, made of the list and of the last runs. */
+/** The table of consumers.md, made of the list and of the last runs, which stand in it alone. */
 import type { Consumer, Verdict } from "./consumers.ts";
 
 /** When each consumer last worked, as a date of UTC, and its version then. */
-export type LastRuns = Record<string, { on: string; version?: string }>;
+export type LastRuns = Record<string, { on: string; version: string | undefined }>;
 
 const VERDICTS: Record<Verdict, string> = {
   works: "yes",
@@ -16,6 +16,20 @@ const HEAD =
 
 /** A table of the page, from its head to the empty line. */
 export const TABLE = new RegExp(`${RegExp.escape(HEAD)}\n(?:\\|.*\n)*`);
+
+/** The last runs that the table of a page has of these consumers. */
+export function lastRunsIn(page: string, consumers: readonly Consumer[]): LastRuns {
+  const runs: LastRuns = {};
+  for (const { name } of consumers) {
+    const row = new RegExp(
+      `^\\|(?:[^|]*,)? ${RegExp.escape(name)}(?: ([^ ,|]+))?(?:,[^|]*)? \\|.*\\| ([\\d-]+) \\|$`,
+      "m",
+    );
+    const [, version, on] = row.exec(page) ?? [];
+    if (on !== undefined) runs[name] = { on, version };
+  }
+  return runs;
+}
 
 /** The lines of the table. Consumers that are connected in the same way, and last ran on the same day, share one. */
 export function tableOf(consumers: readonly Consumer[], lastRuns: LastRuns): string {
