@@ -16,7 +16,7 @@ import { connect } from "./bench/load.ts";
 import { Processes } from "./bench/processes.ts";
 import { type Results, textOf } from "./bench/report.ts";
 import { type BesideSearch, measureBesideSearch } from "./bench/searches.ts";
-import { type Directory, type DirectoryPlan, makeDirectories, serviceOptions } from "./bench/service.ts";
+import { makeDirectories, serviceOptions } from "./bench/service.ts";
 import { measureStartup } from "./bench/startup.ts";
 import { runTool } from "./command.ts";
 
@@ -43,7 +43,12 @@ async function measureAll(processes: Processes, effort: Effort): Promise<Results
 
   const options = serviceOptions(processes.createFolder("service"), bundle);
   const floorOptions = await makeFloor(processes);
-  const find = await makeAllDirectories(processes, options, effort);
+  report("Filling the directories with groups ...");
+  const find = await makeDirectories(processes, options, {
+    calls: { groups: GROUPS },
+    heaviest: heaviestPage(),
+    ...Object.fromEntries(effort.besideSearches.map((groups) => [searchedName(groups), { groups }])),
+  });
   const calls = new CallMeasurement(find("calls").key, effort);
 
   report(`Measuring calls in ${effort.generations} generations of processes ...`);
@@ -75,25 +80,6 @@ async function measureAll(processes: Processes, effort: Effort): Promise<Results
 }
 
 const searchedName = (groups: number): string => `searched-${groups}`;
-
-/** Creates a directory for each kind of measurement. Returns a function that finds one by its name. */
-async function makeAllDirectories(
-  processes: Processes,
-  options: ReturnType<typeof serviceOptions>,
-  effort: Effort,
-): Promise<(name: string) => Directory> {
-  const plans: Record<string, DirectoryPlan> = {
-    calls: { groups: GROUPS },
-    heaviest: heaviestPage(),
-    ...Object.fromEntries(effort.besideSearches.map((groups) => [searchedName(groups), { groups }])),
-  };
-  const directories = await makeDirectories(processes, options, plans);
-  return (name) => {
-    const directory = directories.get(name);
-    if (!directory) throw new Error(`There is no directory ${name}.`);
-    return directory;
-  };
-}
 
 function gzippedBytes(bundle: string): number {
   const modules = readdirSync(bundle).filter((name) => /\.(js|html)$/.test(name));

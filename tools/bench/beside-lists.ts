@@ -3,9 +3,10 @@ import { setTimeout as delay } from "node:timers/promises";
 import type { Pool } from "undici";
 import { LIST_BYTES_MAX, LIST_ITEMS_MAX } from "../../common/limits.ts";
 import type { Effort } from "./effort.ts";
+import type { DirectoryPlan } from "./fill.ts";
 import { connect, load, quantile, type Request } from "./load.ts";
 import { getRequest, listRequest, spread, tokenIn, viewRequest } from "./requests.ts";
-import type { Directory, DirectoryPlan } from "./service.ts";
+import type { Directory } from "./service.ts";
 
 /** The median latency of a view alone, and while one API key makes lists. */
 export type BesideLists = {
@@ -51,11 +52,16 @@ export async function measureBesideLists(url: string, { key }: Directory, effort
   let inFlightSeconds = 0;
   for (let turn = 0; turn < turns; turn += 1) {
     p50s.alone.push(await viewFor(pools.views, views, seconds));
-    const paced = repeatPaced(pools.lists, list, 60_000 / LISTS_PER_MINUTE);
+    const made: Promise<void>[] = [];
+    const paced = repeat(1, () => {
+      made.push(discard(pools.lists, list));
+      return delay(60_000 / LISTS_PER_MINUTE);
+    });
     p50s.atLimit.push(await viewFor(pools.views, views, seconds));
     await paced.stop();
+    await Promise.all(made);
     const startedAt = performance.now();
-    const crowd = repeatAtOnce(pools.lists, list, LISTS_IN_FLIGHT);
+    const crowd = repeat(LISTS_IN_FLIGHT, () => discard(pools.lists, list));
     p50s.inFlight.push(await viewFor(pools.views, views, seconds));
     lists += await crowd.stop();
     inFlightSeconds += (performance.now() - startedAt) / 1000;
@@ -78,41 +84,19 @@ export async function viewFor(pool: Pool, views: Request[], seconds: number): Pr
   return quantile(latenciesMs, 0.5);
 }
 
-/** Keeps `count` requests in flight until it is stopped, which returns how many were answered. */
-function repeatAtOnce(pool: Pool, request: Request, count: number): { stop: () => Promise<number> } {
+/** Repeats some work until it is stopped, in so many places at once. `stop` returns how often it was done. */
+export function repeat(places: number, work: () => Promise<unknown>): { stop: () => Promise<number> } {
   let isStopped = false;
-  let answered = 0;
-  const client = async () => {
-    while (!isStopped) {
-      await discard(pool, request);
-      answered += 1;
-    }
+  let done = 0;
+  const place = async () => {
+    for (; !isStopped; done += 1) await work();
   };
-  const clients = Promise.all(Array.from({ length: count }, client));
+  const ends = Promise.all(Array.from({ length: places }, place));
   return {
     stop: async () => {
       isStopped = true;
-      await clients;
-      return answered;
-    },
-  };
-}
-
-/** Makes a request every `everyMs` milliseconds until it is stopped, whether or not those before are answered. */
-function repeatPaced(pool: Pool, request: Request, everyMs: number): { stop: () => Promise<void> } {
-  let isStopped = false;
-  const made: Promise<void>[] = [];
-  const pacing = (async () => {
-    while (!isStopped) {
-      made.push(discard(pool, request));
-      await delay(everyMs);
-    }
-  })();
-  return {
-    stop: async () => {
-      isStopped = true;
-      await pacing;
-      await Promise.all(made);
+      await ends;
+      return done;
     },
   };
 }

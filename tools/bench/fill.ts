@@ -4,18 +4,16 @@ import { DatabaseSync } from "node:sqlite";
 
 const GROUPS_PER_STEP = 20_000;
 
-/** The JSON that a group keeps. */
-export type GroupJson = { mapping: string; properties: string };
+/** What to make of a directory: how many groups, and the JSON that each of them has. */
+export type DirectoryPlan = { groups: number; json?: typeof SMALL };
 
-const SMALL: GroupJson = { mapping: '{"sales":"warehouse-7"}', properties: '{"region":"eu","plans":["pro"]}' };
-
-type Filling = { groups: number; json?: GroupJson | undefined; onGroups?: (count: number) => void };
+const SMALL = { mapping: '{"sales":"warehouse-7"}', properties: '{"region":"eu","plans":["pro"]}' };
 
 /**
  * Writes groups into the database of one Durable Object, while its workerd does not run: a million calls would take
  * ten minutes and more, and end with the same rows. The group of number n has the id `group-n`.
  */
-export function fill(database: DatabaseSync, { groups, json = SMALL, onGroups }: Filling): void {
+export function fill(database: DatabaseSync, { groups, json = SMALL }: DirectoryPlan): void {
   for (let from = 0; from < groups; from += GROUPS_PER_STEP) {
     const count = Math.min(GROUPS_PER_STEP, groups - from);
     const insert = database.prepare(`
@@ -23,7 +21,6 @@ export function fill(database: DatabaseSync, { groups, json = SMALL, onGroups }:
       INSERT INTO user_groups (provided_id, name, nonce, generation, revision, created_at, updated_at, mapping, properties)
       SELECT 'group-' || n, 'Group ' || n, randomblob(16), randomblob(16), 1, 0, 0, ?, ? FROM numbers`);
     insert.run(json.mapping, json.properties);
-    onGroups?.(count);
   }
 }
 

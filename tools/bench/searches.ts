@@ -1,5 +1,5 @@
 import { performance } from "node:perf_hooks";
-import { viewFor } from "./beside-lists.ts";
+import { repeat, viewFor } from "./beside-lists.ts";
 import type { Effort } from "./effort.ts";
 import { connect, load, quantile } from "./load.ts";
 import { getRequest, listRequest, spread, tokenIn, viewRequest } from "./requests.ts";
@@ -40,13 +40,9 @@ export async function measureBesideSearch(
   const beside: number[] = [];
   for (let turn = 0; turn < turns; turn += 1) {
     alone.push(await viewFor(pools.views, views, seconds));
-    let isStopped = false;
-    const searching = (async () => {
-      while (!isStopped) searchMs.push(await search());
-    })();
+    const searching = repeat(1, async () => searchMs.push(await search()));
     beside.push(await viewFor(pools.views, views, seconds));
-    isStopped = true;
-    await searching;
+    await searching.stop();
   }
   await Promise.all([pools.views.close(), pools.searches.close()]);
   return {

@@ -1,12 +1,8 @@
-import { SingleBar } from "cli-progress";
 import { unstable_readConfig } from "wrangler";
 import type { Bundle } from "../../cli/src/serve/bundle.ts";
-import { databasesIn, fill, type GroupJson } from "./fill.ts";
+import { type DirectoryPlan, databasesIn, fill } from "./fill.ts";
 import type { Processes } from "./processes.ts";
 import { stateOf, type WorkerOptions } from "./workerd.ts";
-
-/** What to make of a directory: how many groups, and the JSON that each of them has. */
-export type DirectoryPlan = { groups: number; json?: GroupJson };
 
 /** A directory of the service, and the API key for it. */
 export type Directory = { groups: number; key: string };
@@ -46,27 +42,26 @@ export async function issueKey(url: string, workspace: string): Promise<string> 
   return key;
 }
 
-/** Creates the directories, and fills their databases with groups while workerd is stopped. */
+/** Creates the directories, and fills their databases with groups while workerd is stopped. Returns a function that finds one by its name. */
 export async function makeDirectories(
   processes: Processes,
   options: WorkerOptions,
   plans: Record<string, DirectoryPlan>,
-): Promise<Map<string, Directory>> {
+): Promise<(name: string) => Directory> {
   const worker = await processes.start(options);
   const directories = new Map<string, Directory>();
   for (const [workspace, { groups }] of Object.entries(plans))
     directories.set(workspace, { groups, key: await issueKey(worker.url, workspace) });
   await processes.stop(worker);
 
-  const bar = new SingleBar({ stream: process.stderr, format: "Groups {bar} {value}/{total}", hideCursor: true });
-  const total = Object.values(plans).reduce((sum, { groups }) => sum + groups, 0);
-  bar.start(total, 0);
   for (const database of databasesIn(stateOf(options.folder))) {
     const name = String(database.prepare("SELECT name FROM api_keys").get()?.name);
-    const { groups = 0, json } = plans[name] ?? {};
-    fill(database, { groups, json, onGroups: (count) => bar.increment(count) });
+    fill(database, plans[name] ?? { groups: 0 });
     database.close();
   }
-  bar.stop();
-  return directories;
+  return (name) => {
+    const directory = directories.get(name);
+    if (!directory) throw new Error(`There is no directory ${name}.`);
+    return directory;
+  };
 }

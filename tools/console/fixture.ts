@@ -1,5 +1,4 @@
 /** What the console shows in pictures and tests: customers of a shop, keys in every state, and an environment of hostile names. */
-import { request } from "undici";
 import { HOSTILE_KEY_NAMES, HOSTILE_PROPERTIES, HOSTILE_TEXTS } from "./hostile.ts";
 
 /** The service that gets the data. */
@@ -51,13 +50,13 @@ export async function fill(target: Target): Promise<Fixture> {
 
 function callerOf({ url, operatorToken }: Target): Call {
   return async (method, path, body, credential = operatorToken) => {
-    const response = await request(new URL(path, url), {
-      method: method as "GET",
+    const response = await fetch(new URL(path, url), {
+      method,
       headers: { Authorization: `Token ${credential}`, "Content-Type": "application/json" },
       body: JSON.stringify(body),
     });
-    const text = await response.body.text();
-    if (response.statusCode >= 300) throw new Error(`${method} ${path}: ${text}`);
+    const text = await response.text();
+    if (!response.ok) throw new Error(`${method} ${path}: ${text}`);
     return JSON.parse(text);
   };
 }
