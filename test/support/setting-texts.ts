@@ -3,6 +3,17 @@ import type { SettingName } from "../../common/settings/settings.ts";
 const KEY = Buffer.alloc(32, 3).toString("base64");
 const TOKEN = "an-operator-token-of-more-than-32";
 
+/** What surrounds a text that somebody has pasted, or that a program has written in its own way; and nothing but a blank. */
+const slipsIn = (text: string): string[] => [`"${text}"`, ` ${text}`, `${text} `, `${text}\r`, `${text}\0`, " "];
+
+const DAYS = {
+  good: ["", "0", "30", "0.25", "0.00005", "36500"],
+  wrong: [
+    ...slipsIn("7"),
+    ...["-3", "ninety", "7d", "7 days", "1,5", "36501", "1e3", "٧", "NaN", "Infinity", "0x7", "+7"],
+  ],
+};
+
 /** What each setting can be, and mistakes that people make. An empty text is the default, but `SIGNING_KEYS` has none. */
 export const SETTING_TEXTS: Record<SettingName, { good: readonly string[]; wrong: readonly string[] }> = {
   SIGNING_KEYS: {
@@ -42,73 +53,46 @@ export const SETTING_TEXTS: Record<SettingName, { good: readonly string[]; wrong
   PUBLIC_URL: {
     good: ["", "https://groups.example.com", "https://groups.example.com/", "http://localhost:8787", "loopback"],
     wrong: [
+      ...slipsIn("https://groups.example.com"),
+      "'https://groups.example.com'",
       "groups.example.com",
       "https://groups.example.com/path",
-      "https://groups.example.com ",
-      '"https://groups.example.com"',
-      "'https://groups.example.com'",
-      "https://groups.example.com\r",
       "http://groups.example.com",
       "ftp://groups.example.com",
       "https://",
       "https://*.example.com",
-      "https://groups.example.com\0",
       `https://${"x".repeat(300)}.example.com`,
       "Loopback",
-      " ",
     ],
   },
   BROWSER_TOKENS: {
     good: ["", "allow", "refuse"],
-    wrong: ["alow", "Allow", "REFUSE", "refuse ", " allow", "allow\r", '"refuse"', "no", "false", "0", "refuse\0", " "],
+    wrong: [...slipsIn("allow"), "alow", "Allow", "REFUSE", "no", "false", "0"],
   },
-  CONSOLE: {
-    good: ["", "on", "off"],
-    wrong: ["yes", "On", "OFF", "off ", " on", "on\r", '"off"', "true", "1", "off\0", "of", " "],
-  },
+  CONSOLE: { good: ["", "on", "off"], wrong: [...slipsIn("off"), "yes", "On", "OFF", "true", "1", "of"] },
   JURISDICTION: {
     good: ["", "eu", "us"],
-    wrong: ["fr", "EU", "eu ", " us", "eu\r", '"eu"', "eu,us", "europe", "fedramp", "eu\0", "0", " "],
+    wrong: [...slipsIn("eu"), "fr", "EU", "eu,us", "europe", "fedramp", "0"],
   },
   LOG_CLIENT_ADDRESS: {
     good: ["", "refused", "all", "none"],
-    wrong: ["Refused", "ALL", "none ", " none", "all\r", '"all"', "off", "false", "1", "none\0", "refuse", " "],
+    wrong: [...slipsIn("all"), "Refused", "ALL", "off", "false", "1", "refuse"],
   },
   CLIENT_ADDRESS_HEADER: {
     good: ["", "X-Real-IP", "CF-Connecting-IP"],
     wrong: [
-      "X-Real-IP ",
-      " X-Real-IP",
-      "X Real IP",
-      "X-Real-IP:",
-      '"X-Real-IP"',
-      "X-Real-IP\r",
-      "X-Real-IP\0",
-      "X-Real-IP,X-Forwarded-For",
-      "X-Réal-IP",
-      "(X-Real-IP)",
-      "X-Real-IP\u200b",
-      " ",
+      ...slipsIn("X-Real-IP"),
+      ...["X Real IP", "X-Real-IP:", "X-Real-IP,X-Forwarded-For", "X-Réal-IP", "(X-Real-IP)", "X-Real-IP\u200b"],
     ],
   },
-  EVENT_DAYS: daysTexts(),
-  UNDO_DAYS: daysTexts(),
+  EVENT_DAYS: DAYS,
+  UNDO_DAYS: DAYS,
   SSO_HEADER: {
     good: ["", "Cf-Access-Jwt-Assertion", "X-Goog-IAP-JWT-Assertion"],
     wrong: [
-      "Authorization",
-      "authorization",
-      "Proxy-Authorization",
-      "Cookie",
-      "Cf-Access-Jwt-Assertion:",
-      "Cf-Access-Jwt-Assertion ",
-      "Cf Access",
-      '"X-Assertion"',
-      "X-Assertion\r",
-      "X-Assertion\0",
-      "X-Assertion,X-Other",
-      "X-Assertión",
-      " ",
+      ...slipsIn("X-Assertion"),
+      ...["Authorization", "authorization", "Proxy-Authorization", "Cookie"],
+      ...["X-Assertion:", "X Assertion", "X-Assertion,X-Other", "X-Assertión"],
     ],
   },
   SSO_ISSUER: {
@@ -121,7 +105,7 @@ export const SETTING_TEXTS: Record<SettingName, { good: readonly string[]; wrong
       "4714c1358e65fe4b408ad6d432a5f878f08194bdb4752441fd56faefa9b2b6f2",
       "/projects/1/global/backendServices/2",
     ],
-    wrong: ["a b", " a", "a ", '"a"', "'a'", '["a"]', "a,b", "a\r", "a\0", "á", "a\u200b", "a".repeat(256), " "],
+    wrong: [...slipsIn("a"), "'a'", "a b", '["a"]', "a,b", "á", "a\u200b", "a".repeat(256)],
   },
   SSO_JWKS_URL: {
     good: ["", "https://acme.cloudflareaccess.com/cdn-cgi/access/certs", "http://localhost:8080/jwks?a=b"],
@@ -140,48 +124,18 @@ export function withOthers(name: SettingName, text: unknown): { [Name in Setting
 
 function urlMistakes(url: string): string[] {
   return [
+    ...slipsIn(url),
+    `'${url}'`,
     "acme.cloudflareaccess.com",
     url.replace("https:", "http:"),
     url.replace("https:", "ftp:"),
-    `"${url}"`,
-    `'${url}'`,
-    `${url} `,
-    ` ${url}`,
-    `${url}\r`,
-    `${url}\0`,
     `${url}#keys`,
     `${url},${url}`,
     url.replace("https://", "https://user:password@"),
     url.replace("acme", "ácme"),
     "https://",
     `${url}/${"x".repeat(500)}`,
-    " ",
   ];
-}
-
-function daysTexts() {
-  return {
-    good: ["", "0", "30", "0.25", "0.00005", "36500"],
-    wrong: [
-      "-3",
-      "ninety",
-      "7d",
-      "7 days",
-      "1,5",
-      '"7"',
-      "7\r",
-      " 7",
-      "36501",
-      "1e3",
-      "٧",
-      "7\0",
-      "NaN",
-      "Infinity",
-      "0x7",
-      "+7",
-      " ",
-    ],
-  };
 }
 
 /** The parts of a text that no message may repeat. */

@@ -6,16 +6,16 @@ import { endGroup, runIn, waitUntil } from "./service.ts";
 /** Where Debian's packages apache2 and libapache2-mod-auth-openidc install what they have. */
 const PROGRAM = "/usr/sbin/apache2";
 const MODULES = "/usr/lib/apache2/modules";
-const LOADED = {
-  mpm_event: "mpm_event",
-  authn_core: "authn_core",
-  authz_core: "authz_core",
-  authz_user: "authz_user",
-  headers: "headers",
-  proxy: "proxy",
-  proxy_http: "proxy_http",
-  auth_openidc: "auth_openidc",
-};
+const LOADED = [
+  "mpm_event",
+  "authn_core",
+  "authz_core",
+  "authz_user",
+  "headers",
+  "proxy",
+  "proxy_http",
+  "auth_openidc",
+];
 
 export const hasApache = existsSync(PROGRAM) && existsSync(join(MODULES, "mod_auth_openidc.so"));
 export const skippedWithoutApache = hasApache ? "" : ", skipped: Apache with mod_auth_openidc is missing";
@@ -28,7 +28,7 @@ export async function startApache(
 ): Promise<{ stop: () => Promise<void> }> {
   const file = join(folder, "apache.conf");
   const log = join(folder, "apache.log");
-  const modules = Object.entries(LOADED).map(([name, so]) => `LoadModule ${name}_module ${MODULES}/mod_${so}.so`);
+  const modules = LOADED.map((name) => `LoadModule ${name}_module ${MODULES}/mod_${name}.so`);
   const configuration = `${modules.join("\n")}
 ServerName localhost
 Listen 127.0.0.1:${port}

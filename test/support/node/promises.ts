@@ -13,29 +13,18 @@ import * as server from "../../../client/src/server.ts";
 import * as viewer from "../../../client/src/viewer.ts";
 import openapi from "../../../public/openapi.json" with { type: "json" };
 import { DIRECTORY_MIGRATIONS, REGISTRY_MIGRATIONS } from "../../../src/storage/schema.ts";
+import {
+  type Call,
+  callsOf,
+  type Document,
+  type Parameter,
+  type Response,
+  resolve,
+  type Schema,
+} from "../../../tools/site/document.ts";
 
-type Schema = {
-  $ref?: string;
-  type?: string;
-  const?: unknown;
-  enum?: unknown[];
-  properties?: Record<string, Schema>;
-  required?: string[];
-  items?: Schema;
-  anyOf?: Schema[];
-  oneOf?: Schema[];
-  allOf?: Schema[];
-};
-type Content = Record<string, { schema?: Schema }>;
-type Referred = { $ref?: string; name?: string; in?: string; required?: boolean; content?: Content };
-type Operation = { parameters?: Referred[]; requestBody?: Referred; responses: Record<string, Referred> };
-
-/** The document's object that a reference names, or the object itself. */
-function resolved<Value extends { $ref?: string }>(value: Value): Value {
-  if (value.$ref === undefined) return value;
-  const names = value.$ref.split("/").slice(1);
-  return resolved(names.reduce<unknown>((at, name) => Reflect.get(Object(at), name), openapi) as Value);
-}
+const document = openapi as unknown as Document;
+const resolved = <Value extends object>(value: Value | { $ref: string }): Value => resolve(document, value);
 
 /** The fields below a schema by their paths, and the values that a field may have if they are listed. */
 function fieldsOf(schema: Schema, path = ""): string[] {
@@ -59,12 +48,13 @@ function fieldsOf(schema: Schema, path = ""): string[] {
   return [...listed, ...named, ...nested, ...(items ? fieldsOf(items, `${path}[]`) : [])];
 }
 
-const schemasOf = ({ content = {} }: Referred): Schema[] =>
+const schemasOf = ({ content = {} }: Pick<Response, "content">): Schema[] =>
   Object.values(content).flatMap(({ schema }) => schema ?? []);
 
 /** What a call takes, needs, answers and refuses. */
-function ofCall(call: string, { parameters = [], requestBody, responses }: Operation): string[] {
-  const query = parameters.map((each) => resolved(each));
+function ofCall({ method, path, operation: { parameters, requestBody, responses } }: Call): string[] {
+  const call = `${method.toUpperCase()} ${path}`;
+  const query = parameters.map((each) => resolved<Parameter>(each));
   const bodies = requestBody ? schemasOf(resolved(requestBody)) : [];
   const takes = [
     ...query.map(({ in: place, name }) => `${place} ${name}`),
@@ -75,9 +65,9 @@ function ofCall(call: string, { parameters = [], requestBody, responses }: Opera
     ...bodies.flatMap((each) => resolved(each).required ?? []),
   ];
   const answers = Object.entries(responses).flatMap(([status, response]) => {
-    const fields = schemasOf(resolved(response)).flatMap((each) => fieldsOf(each));
+    const fields = schemasOf(resolved<Response>(response)).flatMap((each) => fieldsOf(each));
     // The name of an error's response is its codes.
-    const codes = response.$ref?.split("/").at(-1)?.split("-or-") ?? [];
+    const codes = "$ref" in response ? (response.$ref.split("/").at(-1)?.split("-or-") ?? []) : [];
     return (Number(status) < 300 ? ["", ...fields] : codes).map((each) => `${status} ${each}`);
   });
   return [
@@ -124,13 +114,8 @@ const logTexts = (): string[] =>
 
 /** All promises of the present code, sorted. */
 export async function promises(): Promise<string[]> {
-  const calls = Object.entries<Record<string, unknown>>(openapi.paths).flatMap(([path, methods]) =>
-    Object.entries(methods)
-      .filter(([method]) => /^(?:get|put|post|delete)$/.test(method))
-      .flatMap(([method, operation]) => ofCall(`${method.toUpperCase()} ${path}`, operation as Operation)),
-  );
   const lines = [
-    ...calls,
+    ...callsOf(document).flatMap(ofCall),
     ...rpcMethods("directory", "src/domain/group-directory.ts"),
     ...rpcMethods("registry", "src/domain/registry.ts"),
     ...ofMigrations("directory", DIRECTORY_MIGRATIONS),
