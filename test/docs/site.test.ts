@@ -129,6 +129,7 @@ describe("the pages of a running service", () => {
   );
 
   it.for([
+    ...["/nothing", "/docs.html", "/index.html", "/api/openapi.json"],
     "/docs/calls.html",
     "/docs/sources.sha256",
     "/docs/nothing",
@@ -141,6 +142,7 @@ describe("the pages of a running service", () => {
   ])("nothing is at %s", async (path, { expect }) => {
     const response = await fetch(url + path);
     expect(response.status).toBe(404);
+    expect(response.headers.get("X-Request-Id")).toMatch(/^[\da-f-]{36}$/);
     expect(await response.json()).toMatchObject({ error: { code: "route_not_found" } });
   });
 });

@@ -167,17 +167,3 @@ it.skipIf(!hasChromium)(
     expect((await groups.get({ teamId: group.teamId })).state).toBe("active");
   },
 );
-
-it.skipIf(!hasChromium)(`scrolls sideways on no page at 320 px${skippedWithoutChromium}`, async ({ expect }) => {
-  const name = `${"a".repeat(120)} ${"b".repeat(120)}`;
-  const { group } = await groups.ensure({ userGroupId: name, name, properties: { [name]: name } });
-  const page = await (await newContext({ viewport: { width: 320, height: 800 } })).newPage();
-  await signInOn(page, `${ENVIRONMENT}/groups`, "narrow");
-  const groupPath = `${ENVIRONMENT}/groups/${group.teamId}`;
-  const paths = [ENVIRONMENT, `${ENVIRONMENT}/groups?search=aaa`, "/console/sessions", groupPath];
-  for (const word of ["edit", "view-as", "rotate", "delete"]) paths.push(`${groupPath}/${word}`);
-  for (const path of paths) {
-    await page.goto(url + path);
-    expect([path, await page.evaluate("document.documentElement.scrollWidth")]).toEqual([path, 320]);
-  }
-});

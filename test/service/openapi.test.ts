@@ -112,14 +112,4 @@ describe("over the network", () => {
       }
     },
   );
-
-  it.for(["/nothing", "/docs.html", "/index.html", "/api/openapi.json"])(
-    "nothing is served at %s: the service answers 404",
-    async (path, { expect }) => {
-      const { statusCode, headers, body } = await ask("GET", path);
-      expect(statusCode).toBe(404);
-      expect(headers["x-request-id"]).toMatch(/^[\da-f-]{36}$/);
-      expect(await body.json()).toMatchObject({ success: 0, error: { code: "route_not_found" } });
-    },
-  );
 });

@@ -1,57 +1,40 @@
 import { spawn } from "node:child_process";
-import { once } from "node:events";
 import { readdirSync, readFileSync } from "node:fs";
-import { text } from "node:stream/consumers";
 import { describe, inject, it } from "vitest";
-import { OperatorClient, UserGroupClient } from "../../../client/src/index.ts";
+import { outcomeOf } from "./commands.ts";
+import { type Customer, environmentsOf } from "./environments.ts";
 
 /** Each recipe that takes a credential from a request gets those of a customer with the same id and number in other environments. */
 
-const service = inject("service");
-export const { url } = service;
-const OWN = { workspace: "foreign", environment: "Customer" } as const;
-export const AUDIENCE = "foreign/Customer";
-const OTHERS = {
-  "another tag": { workspace: "foreign", environment: "Testing" },
-  "no tag": { workspace: "foreign", environment: null },
-  "another workspace": { workspace: "foreign-too", environment: "Customer" },
-} as const;
+export const { url } = inject("service");
 export const ORIGIN = "https://app.example.com";
+
+const { own: customer, foreign: others, audience } = await environmentsOf("foreign");
+export const AUDIENCE = audience;
+export const { groups, teamId } = customer;
 
 type Credentials = { session: string; token: string };
 
-/** Makes the environment's first group, so that all of them have the number 1, and its credentials. */
-async function newCustomer(environment: typeof OWN | (typeof OTHERS)[keyof typeof OTHERS]) {
-  const operator = new OperatorClient({ url, operatorKey: service.operatorToken });
-  const { key } = await operator.issueKey({ ...environment, name: "backend" });
-  const client = new UserGroupClient({ url, apiKey: key });
-  const { group } = await client.ensure({ userGroupId: "acme", mapping: { sales: "eu-1" } });
-  const { token: session } = await client.mintSession({
-    userGroupId: "acme",
-    viewerId: "jane",
-    viewerProperties: { store: "*" },
-  });
-  return { client, teamId: group.teamId, credentials: { session, token: group.token ?? "" } };
+/** Stores where the data of a customer is, and mints a session of somebody who may see all of it. */
+async function credentialsOf({ groups: client, userGroupId, token }: Customer): Promise<Credentials> {
+  await client.update({ userGroupId, mapping: { sales: "eu-1" } });
+  const person = { viewerId: "jane", viewerProperties: { store: "*" } };
+  return { session: (await client.mintSession({ userGroupId, ...person })).token, token };
 }
 
-const customer = await newCustomer(OWN);
-export const { client: groups, credentials: own, teamId } = customer;
+export const own = await credentialsOf(customer);
 /** The credentials of the customer with the same id and number in each other environment. */
 export const foreign: Record<string, Credentials> = {};
-for (const [name, environment] of Object.entries(OTHERS)) {
-  const other = await newCustomer(environment);
-  if (other.teamId !== teamId) throw new Error("The groups have different numbers.");
-  foreign[name] = other.credentials;
-}
+for (const [name, other] of Object.entries(others))
+  if (other.teamId === teamId) foreign[name] = await credentialsOf(other);
 
 export const bearer = (credential: string) => ({ headers: { Authorization: `Bearer ${credential}`, Origin: ORIGIN } });
 
 /** Runs a program of the recipes with the credential on its standard input, without blocking this process. */
-export async function run([program = "", ...args]: string[], credential: string, env: NodeJS.ProcessEnv = {}) {
+export function run([program = "", ...args]: string[], credential: string, env: NodeJS.ProcessEnv = {}) {
   const child = spawn(program, args, { env: { ...process.env, SERVICE_URL: url, AUDIENCE, ...env } });
   child.stdin.end(credential);
-  const [stdout, stderr] = await Promise.all([text(child.stdout), text(child.stderr), once(child, "close")]);
-  return { stdout, stderr };
+  return outcomeOf(child);
 }
 
 export type Recipe = {

@@ -1,8 +1,8 @@
 import { spawn } from "node:child_process";
 import { availableParallelism } from "node:os";
-import { text } from "node:stream/consumers";
 import { describe, inject, it } from "vitest";
 import { OperatorClient, UserGroupClient } from "../../../client/src/index.ts";
+import { outcomeOf } from "./commands.ts";
 import { forgedSessions, mintSessions } from "./sessions.ts";
 import { standIn } from "./stand-in.ts";
 
@@ -30,7 +30,7 @@ export async function serveKeys() {
 }
 
 /** Runs a verifier on a token, without blocking this process, which serves the keys. */
-async function verify([program = "", ...args]: string[], token: string, issuer: string, origin?: string) {
+function verify([program = "", ...args]: string[], token: string, issuer: string, origin?: string) {
   const env = {
     ...process.env,
     SERVICE_URL: issuer,
@@ -41,12 +41,7 @@ async function verify([program = "", ...args]: string[], token: string, issuer: 
   };
   const child = spawn(program, args, { env });
   child.stdin.end(token);
-  const [stdout, stderr, status] = await Promise.all([
-    text(child.stdout),
-    text(child.stderr),
-    new Promise((resolve) => child.on("close", resolve)),
-  ]);
-  return { stdout, stderr, status };
+  return outcomeOf(child);
 }
 
 /** Maps with as many runs at a time as there are processors. */
