@@ -11,10 +11,10 @@ import { isLoopback } from "../../common/origin.ts";
 import type { Context, Target, TargetOptions } from "./contexts/context-store.ts";
 import { type EnvironmentOptions, environmentOf } from "./environment-options.ts";
 import { DEFAULT_SECRETS_FILE } from "./serve/options.ts";
+import { textIn } from "./support/errors.ts";
 import { textInOptionFile } from "./support/option-file.ts";
 import { capitalized, escapeInvisible } from "./support/printable.ts";
 import { apiKeyRefused, whyRefused } from "./support/service.ts";
-import { textIn } from "./support/errors.ts";
 import { connectionTo, unansweredError } from "./support/transport.ts";
 
 /** A credential, and where it was found. */

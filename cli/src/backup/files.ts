@@ -16,8 +16,8 @@ import { pipeline } from "node:stream/promises";
 import { Decrypter, Encrypter } from "age-encryption";
 import { CommandError, UsageError } from "../../../common/command-error.ts";
 import { RESTORE_BYTES_MAX } from "../../../common/limits.ts";
-import { linesOf } from "../support/lines.ts";
 import { onSystemError } from "../support/errors.ts";
+import { linesOf } from "../support/lines.ts";
 import { type Place, parsed, placeNamed } from "./service-pages.ts";
 
 const AGE_HEADER = "age-encryption.org/v1";

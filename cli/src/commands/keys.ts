@@ -7,13 +7,13 @@ import { LIST_ITEMS_MAX } from "../../../common/limits.ts";
 import { announce, type Output, operatorAction, requireYes, serviceCommand, YES } from "../command.ts";
 import { environmentName, environmentOf } from "../environment-options.ts";
 import { commandGroup } from "../help.ts";
+import { endOf, GRACE, issuedOutput, type RollOptions } from "../issued-key.ts";
 import { readId, readSeconds } from "../option-values.ts";
 import { hasCode, reworded, type ServiceOptions } from "../service-access.ts";
 import { given } from "../support/given.ts";
 import { escapeInvisible, quoted } from "../support/printable.ts";
 import { tableOfItems } from "../support/table.ts";
 import { toWire } from "../wire.ts";
-import { endOf, GRACE, issuedOutput, type RollOptions } from "./issued-key.ts";
 
 const IN_ACME = "--workspace acme --environment Testing";
 

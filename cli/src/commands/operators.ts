@@ -5,13 +5,13 @@ import { CommandError, UsageError } from "../../../common/command-error.ts";
 import { LIST_ITEMS_MAX } from "../../../common/limits.ts";
 import { announce, type Output, operatorAction, requireYes, serviceCommand, YES } from "../command.ts";
 import { commandGroup } from "../help.ts";
+import { endOf, GRACE, issuedOutput, type RollOptions } from "../issued-key.ts";
 import { readId, readSeconds } from "../option-values.ts";
 import type { ServiceOptions } from "../service-access.ts";
 import { given } from "../support/given.ts";
 import { quoted } from "../support/printable.ts";
 import { tableOfItems } from "../support/table.ts";
 import { toWire } from "../wire.ts";
-import { endOf, GRACE, issuedOutput, type RollOptions } from "./issued-key.ts";
 
 const ROLES = Object.keys({ viewer: 1, support: 1, admin: 1, backup: 1 } satisfies Record<Role, 1>);
 

@@ -8,9 +8,9 @@ import { type Proof, prove } from "../../../prove/src/prove.ts";
 import { readSetup, type Setup } from "../../../prove/src/setup.ts";
 import { described } from "../help.ts";
 import { collected } from "../option-values.ts";
+import { explainErrors } from "../support/errors.ts";
 import { print } from "../support/output.ts";
 import { escapeInvisible, jsonLineOf } from "../support/printable.ts";
-import { explainErrors } from "../support/errors.ts";
 import { tableOf } from "../support/table.ts";
 
 type Options = {

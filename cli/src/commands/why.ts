@@ -14,10 +14,10 @@ import { findAny, groupNameOf } from "../groups/find-group.ts";
 import { described, toWireGroup } from "../groups/task.ts";
 import { itemNumber } from "../option-values.ts";
 import type { ServiceOptions } from "../service-access.ts";
+import { explainErrors } from "../support/errors.ts";
 import { given } from "../support/given.ts";
 import { readStandardInput } from "../support/option-file.ts";
 import { escapeInvisible, quoted } from "../support/printable.ts";
-import { explainErrors } from "../support/errors.ts";
 
 type WhyOptions = { id?: string; audience?: string; origin?: string } & ServiceOptions;
 

@@ -5,9 +5,9 @@ import { isAbsolute, join } from "node:path";
 import { CommandError, UsageError } from "../../../common/command-error.ts";
 import { reader } from "../option-values.ts";
 import { makePrivateFolder, writePrivateFile } from "../serve/private-files.ts";
+import { explainErrors, systemErrorCode, textIn } from "../support/errors.ts";
 import { quoted } from "../support/printable.ts";
 import { serviceUrl } from "../support/service.ts";
-import { explainErrors, systemErrorCode, textIn } from "../support/errors.ts";
 
 /** A deployment, and the key to call it with. */
 export type Context = {

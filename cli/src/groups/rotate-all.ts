@@ -8,8 +8,8 @@ import { attempt } from "../../../common/attempt.ts";
 import { CommandError } from "../../../common/command-error.ts";
 import { LIST_ITEMS_MAX } from "../../../common/limits.ts";
 import { hasCode } from "../service-access.ts";
-import { quoted } from "../support/printable.ts";
 import { explainErrors, textIn } from "../support/errors.ts";
+import { quoted } from "../support/printable.ts";
 import { Progress } from "./progress.ts";
 import { onStopSignal } from "./stop-signals.ts";
 

@@ -13,8 +13,8 @@ import { type Verdict, verify } from "../../backup/verify.ts";
 import { action, serviceCommand } from "../../command.ts";
 import { writePrivateFile } from "../../serve/private-files.ts";
 import type { ServiceOptions } from "../../service-access.ts";
-import { quoted } from "../../support/printable.ts";
 import { explainErrors } from "../../support/errors.ts";
+import { quoted } from "../../support/printable.ts";
 import { tableOfItems } from "../../support/table.ts";
 
 const EXIT = { proven: 0, unknown: 3, broken: 1 } as const;

@@ -14,9 +14,9 @@ import type { Service } from "../../groups/files/group-calls.ts";
 import type { ImportSource } from "../../groups/files/source.ts";
 import { wholeNumberReader } from "../../option-values.ts";
 import { accessToEnvironment, type ServiceOptions } from "../../service-access.ts";
+import { explainErrors } from "../../support/errors.ts";
 import { given } from "../../support/given.ts";
 import { escapeInvisible, quoted } from "../../support/printable.ts";
-import { explainErrors } from "../../support/errors.ts";
 import { groupsOf, withConcurrency } from "./group-command.ts";
 
 /** What a line of an import may give. */

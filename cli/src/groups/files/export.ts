@@ -1,8 +1,8 @@
 import { pipeline } from "node:stream/promises";
 import { stringify } from "csv-stringify/sync";
 import { CommandError } from "../../../../common/command-error.ts";
-import { jsonLineOf } from "../../support/printable.ts";
 import { onSystemError } from "../../support/errors.ts";
+import { jsonLineOf } from "../../support/printable.ts";
 import { Progress } from "../progress.ts";
 import { cellOf, escapeFormula, isKept, OBJECT_FIELDS, TEXT_FIELDS } from "./csv-cells.ts";
 import { listedGroups, type Service } from "./group-calls.ts";

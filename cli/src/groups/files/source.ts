@@ -2,8 +2,8 @@
 import { addAbortSignal, type Readable } from "node:stream";
 import { buffer } from "node:stream/consumers";
 import { CommandError } from "../../../../common/command-error.ts";
-import { linesOf } from "../../support/lines.ts";
 import { onSystemError } from "../../support/errors.ts";
+import { linesOf } from "../../support/lines.ts";
 import type { Refusal } from "../../support/transport.ts";
 import type { ColumnOptions } from "./csv-columns.ts";
 import { readCsv } from "./csv-read.ts";

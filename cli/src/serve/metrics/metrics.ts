@@ -5,8 +5,8 @@ import { PassThrough, type Readable, type Writable } from "node:stream";
 import { Counter, Histogram, openMetricsContentType, Registry } from "prom-client";
 import { attempt } from "../../../../common/attempt.ts";
 import { CommandError } from "../../../../common/command-error.ts";
-import { textLinesOf } from "../../support/lines.ts";
 import { onSystemError } from "../../support/errors.ts";
+import { textLinesOf } from "../../support/lines.ts";
 import { type Box, measureBox } from "./box-metrics.ts";
 
 /** Of the log line of each request: the route's pattern, its method, the status and time of the response, and the code of a refusal. */

@@ -1,7 +1,7 @@
 /** What `ug keys` and `ug operators` share. */
-import type { Output } from "../command.ts";
-import { readSeconds } from "../option-values.ts";
-import type { ServiceOptions } from "../service-access.ts";
+import type { Output } from "./command.ts";
+import { readSeconds } from "./option-values.ts";
+import type { ServiceOptions } from "./service-access.ts";
 
 export const GRACE = [
   "--grace <time>",
