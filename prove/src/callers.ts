@@ -1,9 +1,9 @@
 /** Two callers, and SQL for what identifies them. */
-import type { Bound } from "./expressions/forms.ts";
+import { type Bound, isList } from "./expressions/forms.ts";
 import { type Caller, keyOf, type Source } from "./expressions/terms.ts";
 import type { Setup } from "./setup.ts";
 
-/** A customer's role, and the settings of the customer's SQL. */
+/** A customer's role, without quotes, and the settings of the customer's SQL. */
 export type Identity = { role: string; settings: ReadonlyMap<string, string> };
 
 /** What the SQL of a customer makes of a login. */
@@ -12,47 +12,22 @@ export const identityOf = ({ assignments }: Setup, login: string): Identity => (
   settings: new Map(assignments.filter(({ name }) => name !== "role").map(({ name, value }) => [name, value])),
 });
 
-/** Whether two customers are set in the same way. */
-export const areSame = (one: Identity, other: Identity): boolean =>
-  one.settings.size > 0 &&
-  one.role === other.role &&
-  one.settings.size === other.settings.size &&
-  [...one.settings].every(([name, value]) => other.settings.get(name) === value);
-
 /** The value of a setting or of a part of its JSON; undefined if it is not set, or empty. */
 function valueAt({ path }: Source, text: string | undefined): string | undefined {
   let value: unknown = text === "" ? undefined : text;
   for (const key of path) {
     const json = typeof value === "string" ? jsonOf(value) : value;
-    value = typeof json === "object" && json !== null ? (json as Record<string, unknown>)[key] : undefined;
+    value = isObject(json) ? json[key] : undefined;
   }
   if (value === undefined || value === null) return undefined;
   return typeof value === "object" ? JSON.stringify(value) : String(value);
-}
-
-/**
- * All values that a caller may have. Undefined if it has none, or if one of its parts may be something in PostgreSQL that is nothing here, such
- * as the null of JSON: a part is surely NULL only if its setting is not set.
- */
-function possibleValues(
-  caller: Caller,
-  { identity, isList }: { identity: Identity; isList: boolean },
-): string[] | undefined {
-  const values: string[] = [];
-  for (const source of caller) {
-    const text = identity.settings.get(source.setting);
-    const value = valueAt(source, text);
-    if (value !== undefined) values.push(...(isList ? elementsOf(value) : [value]));
-    else if (text !== undefined) return undefined;
-  }
-  return values.length > 0 ? values : undefined;
 }
 
 /** The elements of a list: of a JSON array, of a text with commas, or the keys of a JSON object. */
 function elementsOf(text: string): string[] {
   const value = jsonOf(text);
   if (Array.isArray(value)) return value.map((each) => (typeof each === "string" ? each : JSON.stringify(each)));
-  return typeof value === "object" && value !== null ? Object.keys(value) : text.split(",").map((part) => part.trim());
+  return isObject(value) ? Object.keys(value) : text.split(",").map((part) => part.trim());
 }
 
 function jsonOf(text: string): unknown {
@@ -63,7 +38,9 @@ function jsonOf(text: string): unknown {
   }
 }
 
-const quoted = (text: string) => `'${text.replaceAll("'", "''")}'`;
+const isObject = (value: unknown): value is Record<string, unknown> => typeof value === "object" && value !== null;
+
+export const quoted = (text: string): string => `'${text.replaceAll("'", "''")}'`;
 
 /** SQL for the value of one setting or of a part of its JSON; NULL, which is equal to nothing, if nobody has set it. */
 export function sourceSql({ setting, path }: Source): string {
@@ -87,9 +64,15 @@ export class Callers {
   }
 
   /** Whether a row that is bound to a caller belongs to one of the two at most. */
-  areSeparatedBy({ caller, isList }: Pick<Bound, "caller" | "isList">): boolean {
-    const [one, other] = this.#both.map((identity) => possibleValues(caller, { identity, isList }));
-    return one !== undefined && other !== undefined && !one.some((value) => other.includes(value));
+  areSeparatedBy(bound: Bound): boolean {
+    const [one = [], other = []] = this.#both.map(({ settings }) => {
+      const set = bound.caller.filter(({ setting }) => settings.has(setting));
+      const values = set.map((source) => valueAt(source, settings.get(source.setting)));
+      // A part is surely NULL only if its setting is not set: the null of JSON is nothing here, and something in PostgreSQL.
+      const known = values.every((value) => value !== undefined) ? values : [];
+      return isList(bound) ? known.flatMap(elementsOf) : known;
+    });
+    return one.length > 0 && other.length > 0 && !one.some((value) => other.includes(value));
   }
 
   areSame(caller: Caller): boolean {
@@ -112,7 +95,8 @@ export class Callers {
   #partsOf(source: Source): Source[] {
     const [value, other] = this.valuesOf([source]);
     if (value === undefined || other === undefined || value === other) return [];
-    const keys = keysOfJson(value);
+    const json = jsonOf(value);
+    const keys = isObject(json) && !Array.isArray(json) ? Object.keys(json) : [];
     // Broken JSON identifies nobody.
     if (keys.length === 0 && value.startsWith("{")) return [];
     const parts = keys.flatMap((key) => this.#partsOf({ ...source, path: [...source.path, key] }));
@@ -124,10 +108,4 @@ export class Callers {
     const missing = callers.filter((caller) => this.valuesOf(caller).includes(undefined));
     return [...new Set(missing.flatMap((caller) => caller.slice(-1).map(keyOf)))];
   }
-}
-
-/** The keys of a JSON object; none for another text. */
-function keysOfJson(text: string): string[] {
-  const value = jsonOf(text);
-  return typeof value === "object" && value !== null && !Array.isArray(value) ? Object.keys(value) : [];
 }

@@ -1,14 +1,22 @@
-/** What PostgreSQL's catalogue says of the roles of the queries and of everything that they can reach. */
+/** What PostgreSQL's catalogue says of the roles of the queries and of everything that they can reach. Names are as SQL writes them. */
 import { type Database, reasonOf, rowsOf, withSavepoint } from "./database.ts";
-import type { NotJudged } from "./finding.ts";
+import type { Finding } from "./finding.ts";
 
 /** The first oid of what initdb has not made (`FirstNormalObjectId`). */
 export const FIRST_OWN_OID = 16_384;
 
-/** A role, with those of its attributes that give rights: SUPERUSER, BYPASSRLS, CREATEROLE, CREATEDB, REPLICATION. */
-export type Role = { oid: number; name: string; attributes: string[] };
-
-type Membership = { role: string; member: string };
+/** A role of the queries. */
+export type Role = {
+  oid: number;
+  name: string;
+  /** The name without quotes. */
+  plainName: string;
+  isLogin: boolean;
+  /** Those that give rights: SUPERUSER, BYPASSRLS, CREATEROLE, CREATEDB, REPLICATION. */
+  attributes: string[];
+  /** The roles `pg_…` of which it is a member. */
+  predefined: string[];
+};
 
 /** A right of the queries' roles, or of PUBLIC. */
 export type Grant = {
@@ -17,7 +25,6 @@ export type Grant = {
   /** As GRANT and REVOKE name it, such as `SCHEMA public`. */
   target: string;
   privilege: string;
-  /** As SQL writes it. */
   grantee: string;
   /** Whether initdb or the object's extension gave it. */
   initial: boolean;
@@ -25,19 +32,22 @@ export type Grant = {
 
 export type Relation = {
   oid: number;
-  schema: string;
-  name: string;
+  /** With its schema. */
   object: string;
   /** `r` table, `p` partitioned table, `v` view, `m` materialized view, `f` foreign table, `t` TOAST table. */
   kind: string;
   enabled: boolean;
   owner: string;
-  parent: string | null;
+  parents: string[];
+  /** Whether it has children that are no partitions, or had some. */
+  hasChildren: boolean;
   isPartition: boolean;
   invoker: boolean;
   extension: string | null;
   columns: { number: number; name: string; type: number; typeName: string; generated: boolean; folds: boolean }[];
   keyColumns: string[];
+  /** Those of reading. */
+  policies: Policy[];
   /** The names of all its policies, also of those that do not concern reading. */
   policyNames: string[];
   /** The queries' roles that may read a column. */
@@ -51,6 +61,8 @@ export type Relation = {
 export type Policy = {
   relation: number;
   name: string;
+  /** With its table. */
+  object: string;
   permissive: boolean;
   tree: string | null;
   /** The queries' roles to which it applies. */
@@ -60,8 +72,6 @@ export type Policy = {
 /** A function in reach that initdb has not made, or that has been changed since. */
 export type Routine = {
   oid: number;
-  schema: string;
-  name: string;
   signature: string;
   language: string;
   kind: string;
@@ -88,24 +98,22 @@ export type Routine = {
   isAlias: boolean;
 };
 
-type ForeignKey = { table: number; parent: number; columns: number[]; parentColumns: number[] };
-
 export type Catalogue = {
   version: number;
+  /** Without quotes. */
   login: string;
-  database: string;
-  /** The login, the roles that the SQL of a customer sets, and every role of which one of these is a member. */
+  /** The login, and every role of which it is a member: it can become no other one. */
   roles: Role[];
-  memberships: Membership[];
   /** Roles of which the integrator's other programs may make use, with those whose rights they inherit. */
   others: { name: string; inherits: string[] }[];
-  owned: { role: string; object: string }[];
+  /** What they own, and the right that lets queries read it from another owner. */
+  owned: { role: string; object: string; kept: string | null }[];
   grants: Grant[];
   relations: Relation[];
-  policies: Policy[];
   routines: Routine[];
-  foreignKeys: ForeignKey[];
-  roleSettings: { role: string | null; inDatabase: boolean; name: string }[];
+  foreignKeys: { table: number; parent: number; columns: number[]; parentColumns: number[] }[];
+  /** Settings of each new connection, with what ALTER has altered, such as `ROLE ALL`. */
+  roleSettings: { role: string | null; altered: string; name: string }[];
   /** Functions that may answer differently for equal arguments, or have effects. */
   volatile: Set<number>;
   deterministicCollations: Set<number>;
@@ -116,28 +124,28 @@ export type Catalogue = {
   domains: Map<number, { base: number; limited: boolean }>;
   /** Whether a name in the text of a function could be something else than PostgreSQL's own. */
   isHidden: boolean;
-  unread: NotJudged[];
+  unread: Finding[];
 };
 
 const ROLES = `
   WITH RECURSIVE s(oid) AS (
-    SELECT r.oid FROM pg_roles r WHERE r.rolname = session_user OR r.rolname = ANY($1::text[])
+    SELECT r.oid FROM pg_roles r WHERE r.rolname = session_user
     UNION SELECT m.roleid FROM s JOIN pg_auth_members m ON m.member = s.oid)
-  SELECT r.oid, r.rolname::text AS name, array_remove(ARRAY[CASE WHEN r.rolsuper THEN 'SUPERUSER' END, CASE WHEN r.rolbypassrls THEN 'BYPASSRLS' END,
+  SELECT r.oid, quote_ident(r.rolname) AS name, r.rolname::text AS "plainName", r.rolname = session_user AS "isLogin",
+    ARRAY(SELECT p.rolname::text FROM pg_auth_members m JOIN pg_roles p ON p.oid = m.roleid WHERE m.member = r.oid AND p.rolname ~ '^pg_' ORDER BY 1) AS predefined,
+    array_remove(ARRAY[CASE WHEN r.rolsuper THEN 'SUPERUSER' END, CASE WHEN r.rolbypassrls THEN 'BYPASSRLS' END,
     CASE WHEN r.rolcreaterole THEN 'CREATEROLE' END, CASE WHEN r.rolcreatedb THEN 'CREATEDB' END, CASE WHEN r.rolreplication THEN 'REPLICATION' END],
     NULL) AS attributes
   FROM s JOIN pg_roles r ON r.oid = s.oid ORDER BY r.rolname`;
 
-const MEMBERSHIPS = `
-  SELECT p.rolname::text AS role, m.rolname::text AS member FROM pg_auth_members a JOIN pg_roles p ON p.oid = a.roleid
-    JOIN pg_roles m ON m.oid = a.member WHERE m.oid = ANY($1::oid[]) ORDER BY 1, 2`;
-
 const OTHERS = `
-  SELECT r.rolname::text AS name, ARRAY(SELECT p.rolname::text FROM pg_roles p WHERE p.oid <> r.oid AND pg_has_role(r.oid, p.oid, 'USAGE')) AS inherits
+  SELECT quote_ident(r.rolname) AS name, ARRAY(SELECT quote_ident(p.rolname) FROM pg_roles p WHERE p.oid <> r.oid AND pg_has_role(r.oid, p.oid, 'USAGE')) AS inherits
   FROM pg_roles r WHERE NOT r.rolsuper AND r.rolname !~ '^pg_' AND r.oid <> ALL($1::oid[]) ORDER BY 1`;
 
 const OWNED = `
-  SELECT DISTINCT r.rolname::text AS role, pg_describe_object(d.classid, d.objid, d.objsubid) AS object
+  SELECT DISTINCT quote_ident(r.rolname) AS role, pg_describe_object(d.classid, d.objid, d.objsubid) AS object,
+    CASE d.classid WHEN 'pg_namespace'::regclass THEN 'USAGE ON SCHEMA ' || d.objid::regnamespace WHEN 'pg_class'::regclass THEN
+      (SELECT 'SELECT ON ' || c.oid::regclass FROM pg_class c WHERE c.oid = d.objid AND c.relkind IN ('r', 'p', 'v', 'm', 'f')) END AS kept
   FROM pg_shdepend d JOIN pg_roles r ON r.oid = d.refobjid
   WHERE d.deptype = 'o' AND d.refclassid = 'pg_authid'::regclass AND d.refobjid = ANY($1::oid[])
     AND d.dbid IN (0, (SELECT b.oid FROM pg_database b WHERE b.datname = current_database())) ORDER BY 1, 2`;
@@ -190,22 +198,22 @@ const MAY_USE = `EXISTS (SELECT FROM aclexplode(coalesce(n.nspacl, acldefault('n
       WHERE a.privilege_type = 'USAGE' AND (a.grantee = 0 OR a.grantee = ANY($1::oid[])))`;
 
 /** Whether one of the roles, or everybody, may call a function. */
-const MAY_CALL = (
-  routine: string,
-) => `EXISTS (SELECT FROM aclexplode(coalesce(${routine}.proacl, acldefault('f', ${routine}.proowner))) a
+const MAY_CALL = (routine: string) => `
+      EXISTS (SELECT FROM aclexplode(coalesce(${routine}.proacl, acldefault('f', ${routine}.proowner))) a
       WHERE a.grantee = 0 OR a.grantee = ANY($1::oid[]))`;
 
 const RELATIONS = `
-  SELECT c.oid, n.nspname::text AS schema, c.relname::text AS name, ${RELATION} AS object, c.relkind::text AS kind,
-    c.relrowsecurity AS enabled, o.rolname::text AS owner,
-    (SELECT i.inhparent::regclass::text FROM pg_inherits i WHERE i.inhrelid = c.oid LIMIT 1) AS parent, c.relispartition AS "isPartition",
+  SELECT c.oid, ${RELATION} AS object, c.relkind::text AS kind,
+    c.relrowsecurity AS enabled, quote_ident(o.rolname) AS owner,
+    ARRAY(SELECT i.inhparent::regclass::text FROM pg_inherits i WHERE i.inhrelid = c.oid ORDER BY i.inhseqno) AS parents,
+    c.relkind = 'r' AND c.relhassubclass AS "hasChildren", c.relispartition AS "isPartition",
     EXISTS (SELECT FROM unnest(c.reloptions) e WHERE e ~* '^security_invoker=(t|tr|tru|true|y|ye|yes|on|1)$') AS invoker,
     ${extensionOf("pg_class", "c.oid")} AS extension,
-    coalesce((SELECT jsonb_agg(jsonb_build_object('number', a.attnum, 'name', a.attname, 'type', a.atttypid::int8, 'typeName', format_type(a.atttypid, NULL),
+    coalesce((SELECT jsonb_agg(jsonb_build_object('number', a.attnum, 'name', quote_ident(a.attname), 'type', a.atttypid::int8, 'typeName', format_type(a.atttypid, NULL),
         'generated', a.attgenerated <> '', 'folds', coalesce(NOT l.collisdeterministic, false)) ORDER BY a.attnum)
       FROM pg_attribute a LEFT JOIN pg_collation l ON l.oid = a.attcollation
       WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped), '[]') AS columns,
-    ARRAY(SELECT a.attname::text FROM pg_index k JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum = ANY(k.indkey::int2[])
+    ARRAY(SELECT quote_ident(a.attname) FROM pg_index k JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum = ANY(k.indkey::int2[])
       WHERE k.indrelid = c.oid AND k.indisprimary ORDER BY a.attnum) AS "keyColumns",
     ARRAY(SELECT p.polname::text FROM pg_policy p WHERE p.polrelid = c.oid) AS "policyNames",
     ARRAY(SELECT z FROM unnest($1::oid[]) z WHERE has_any_column_privilege(z, c.oid, 'SELECT')) AS readers,
@@ -218,10 +226,11 @@ const RELATIONS = `
 
 /** Policies of reading. A policy applies to a role that has the rights of the policy's role. */
 const POLICIES = `
-  SELECT p.polrelid AS relation, p.polname::text AS name, p.polpermissive AS permissive, p.polqual::text AS tree,
+  SELECT p.polrelid AS relation, quote_ident(p.polname) AS name, format('%I.%I.%I', n.nspname, c.relname, p.polname) AS object,
+    p.polpermissive AS permissive, p.polqual::text AS tree,
     ARRAY(SELECT z FROM unnest($1::oid[]) z WHERE EXISTS (
       SELECT FROM unnest(p.polroles) q WHERE CASE WHEN q = 0 THEN true ELSE pg_has_role(z, q, 'USAGE') END)) AS roles
-  FROM pg_policy p WHERE p.polcmd IN ('r', '*') ORDER BY p.polrelid, p.polname`;
+  FROM pg_policy p JOIN pg_class c ON c.oid = p.polrelid JOIN pg_namespace n ON n.oid = c.relnamespace WHERE p.polcmd IN ('r', '*') ORDER BY p.polrelid, p.polname`;
 
 /**
  * The transaction in which initdb began to make its types of `information_schema`: after all functions, and before everything else. `xmin`
@@ -231,12 +240,10 @@ const INITDB_END =
   "(SELECT min(t.xmin::text::int8) FROM pg_type t WHERE t.typnamespace = 'information_schema'::regnamespace AND t.oid < 16384)";
 
 const routinesQuery = (version: number): string => `
-  SELECT f.oid, n.nspname::text AS schema, f.proname::text AS name, f.oid::regprocedure::text AS signature,
-    l.lanname::text AS language, f.prokind::text AS kind, f.prosecdef AS definer,
-    f.proleakproof AS leakproof,
-    coalesce(f.proconfig, '{}') AS settings, f.prorettype AS returns, f.proargdefaults::text AS defaults, f.provariadic = 0 AND f.prosupport = 0 AS "isPlain", f.probin::text AS library, f.prosrc AS source,
+  SELECT f.oid, f.oid::regprocedure::text AS signature, l.lanname::text AS language, f.prokind::text AS kind, f.prosecdef AS definer,
+    f.proleakproof AS leakproof, coalesce(f.proconfig, '{}') AS settings, f.prorettype AS returns, f.proargdefaults::text AS defaults, f.provariadic = 0 AND f.prosupport = 0 AS "isPlain", f.probin::text AS library, f.prosrc AS source,
     ${version >= 140_000 ? "f.prosqlbody::text" : "NULL::text"} AS tree,
-    CASE WHEN f.prokind <> 'a' THEN pg_get_functiondef(f.oid) END AS definition, w.rolname::text AS owner,
+    CASE WHEN f.prokind <> 'a' THEN pg_get_functiondef(f.oid) END AS definition, quote_ident(w.rolname) AS owner,
     ${extensionOf("pg_proc", "f.oid")} AS extension, p.part AS "isPart",
     EXISTS (SELECT FROM pg_depend d WHERE d.refclassid = 'pg_proc'::regclass AND d.refobjid = f.oid
       AND d.classid IN ('pg_policy'::regclass, 'pg_rewrite'::regclass)) AS "isUsed",
@@ -267,7 +274,9 @@ const FOREIGN_KEYS = `
     AND EXISTS (SELECT FROM pg_trigger t WHERE t.tgconstraint = k.oid)`;
 
 const ROLE_SETTINGS = `
-  SELECT r.rolname::text AS role, s.setdatabase <> 0 AS "inDatabase", lower(split_part(e, '=', 1)) AS name
+  SELECT quote_ident(r.rolname) AS role, lower(split_part(e, '=', 1)) AS name,
+    concat_ws(' IN ', CASE WHEN s.setrole <> 0 THEN 'ROLE ' || quote_ident(r.rolname) WHEN s.setdatabase = 0 THEN 'ROLE ALL' END,
+      CASE WHEN s.setdatabase <> 0 THEN 'DATABASE ' || quote_ident(current_database()) END) AS altered
   FROM pg_db_role_setting s CROSS JOIN unnest(s.setconfig) e LEFT JOIN pg_roles r ON r.oid = s.setrole
   WHERE s.setdatabase IN (0, (SELECT b.oid FROM pg_database b WHERE b.datname = current_database()))
     AND (s.setrole = 0 OR s.setrole = ANY($1::oid[]))`;
@@ -283,16 +292,17 @@ const CHECKS = `
   FROM pg_constraint k JOIN pg_type t ON t.oid = k.contypid JOIN pg_namespace n ON n.oid = t.typnamespace
   WHERE k.contype = 'c' AND t.oid >= ${FIRST_OWN_OID}`;
 
-const HIDDEN = `
-  SELECT EXISTS (SELECT FROM pg_proc f WHERE f.oid >= ${FIRST_OWN_OID} AND f.proname = 'current_setting')
+const FUNCTIONS = `
+  SELECT ARRAY(SELECT f.oid FROM pg_proc f WHERE f.provolatile = 'v') AS volatile,
+    EXISTS (SELECT FROM pg_proc f WHERE f.oid >= ${FIRST_OWN_OID} AND f.proname = 'current_setting')
     OR EXISTS (SELECT FROM pg_cast c WHERE c.oid >= ${FIRST_OWN_OID} AND c.castsource = 'text'::regtype AND c.casttarget::int8 < ${FIRST_OWN_OID})
     OR EXISTS (SELECT FROM pg_type t WHERE t.oid >= ${FIRST_OWN_OID} AND t.typname IN ('uuid', 'jsonb', 'text'))
     OR EXISTS (SELECT FROM pg_operator o WHERE o.oid >= ${FIRST_OWN_OID} AND (o.oprname IN ('->', '->>')
       AND o.oprleft = 'jsonb'::regtype OR o.oprname = '=' AND o.oprleft = 'text'::regtype AND o.oprright = 'text'::regtype)) AS "isHidden"`;
 
-/** Reads the catalogue. `names` are the roles that the SQL of the customers sets. */
-export async function readCatalogue(database: Database, names: readonly string[]): Promise<Catalogue> {
-  const unread: NotJudged[] = [];
+/** Reads what the login can see of it. A part that it cannot read is a finding. */
+export async function readCatalogue(database: Database): Promise<Catalogue> {
+  const unread: Finding[] = [];
   const read = async <Row>(what: string, sql: string, params: unknown[] = []): Promise<Row[]> => {
     try {
       return await withSavepoint(database, () => rowsOf<Row>(database, sql, params));
@@ -305,42 +315,40 @@ export async function readCatalogue(database: Database, names: readonly string[]
       return [];
     }
   };
-  const [about] = await rowsOf<{ version: number; login: string; database: string }>(
+  const [{ version = 0, login = "" } = {}] = await rowsOf<{ version?: number; login?: string }>(
     database,
-    "SELECT current_setting('server_version_num')::int AS version, session_user::text AS login, current_database()::text AS database",
+    "SELECT current_setting('server_version_num')::int AS version, session_user::text AS login",
   );
-  const { version = 0, login = "", database: databaseName = "" } = about ?? {};
-  const roles = await read<Role>("roles", ROLES, [names]);
+  const roles = await read<Role>("memberships", ROLES);
+  const all = [roles.map(({ oid }) => oid)];
   // Superusers have every right; they are named once.
-  const ordinary = roles.filter(({ attributes }) => !attributes.includes("SUPERUSER")).map(({ oid }) => oid);
+  const ordinary = [roles.filter(({ attributes }) => !attributes.includes("SUPERUSER")).map(({ oid }) => oid)];
   const types = await read<{ oid: number; kind: string; base: number; limited: boolean }>("types", TYPES);
-  const oidsOf = async (what: string, sql: string) => (await read<{ oid: number }>(what, sql)).map(({ oid }) => oid);
-  const [flags] = await read<{ isHidden: boolean }>("operators", HIDDEN);
+  const [functions] = await read<{ volatile: number[]; isHidden: boolean }>("functions", FUNCTIONS);
+  const collations = await read<{ oid: number }>(
+    "collations",
+    "SELECT oid FROM pg_collation WHERE collisdeterministic",
+  );
+  const policies = await read<Policy>("policies", POLICIES, ordinary);
+  const relations = await read<Relation>("tables and views", RELATIONS, ordinary);
+  for (const each of relations) each.policies = policies.filter(({ relation }) => relation === each.oid);
   return {
     version,
     login,
-    database: databaseName,
     roles,
-    memberships: await read("memberships", MEMBERSHIPS, [ordinary]),
-    others: await read("other roles", OTHERS, [roles.map(({ oid }) => oid)]),
-    owned: await read("owners", OWNED, [ordinary]),
-    grants: await read("rights", grantsQuery(version), [ordinary]),
-    relations: await read("tables and views", RELATIONS, [ordinary]),
-    policies: await read("policies", POLICIES, [ordinary]),
-    routines: await read("functions of one's own", routinesQuery(version), [ordinary]),
+    others: await read("other roles", OTHERS, all),
+    owned: await read("owners", OWNED, ordinary),
+    grants: await read("rights", grantsQuery(version), ordinary),
+    relations,
+    routines: await read("functions of one's own", routinesQuery(version), ordinary),
     foreignKeys: await read("foreign keys", FOREIGN_KEYS),
-    roleSettings: await read("settings of roles", ROLE_SETTINGS, [roles.map(({ oid }) => oid)]),
-    volatile: new Set(await oidsOf("functions", "SELECT f.oid FROM pg_proc f WHERE f.provolatile = 'v'")),
-    deterministicCollations: new Set([
-      0,
-      ...(await oidsOf("collations", "SELECT l.oid FROM pg_collation l WHERE l.collisdeterministic")),
-    ]),
+    roleSettings: await read("settings of roles", ROLE_SETTINGS, all),
+    volatile: new Set(functions?.volatile),
+    deterministicCollations: new Set([0, ...collations.map(({ oid }) => oid)]),
     checks: await read("conditions of domains", CHECKS),
     enums: new Set(types.filter(({ kind }) => kind === "e").map(({ oid }) => oid)),
-    domains: new Map(
-      types.filter(({ kind }) => kind === "d").map(({ oid, base, limited }) => [oid, { base, limited }]),
-    ),
-    isHidden: flags?.isHidden ?? true,
+    domains: new Map(types.filter(({ kind }) => kind === "d").map((each) => [each.oid, each])),
+    isHidden: functions?.isHidden ?? true,
     unread,
   };
 }

@@ -11,6 +11,8 @@ const CONNECT_MS_MAX = 10_000;
 const STATEMENT_MS_MAX = 30_000;
 const LOCK_MS_MAX = 5_000;
 
+const UNKNOWN_AUTHORITY =
+  "an unknown authority has signed the server's certificate: name the authority's with sslrootcert=FILE, or use sslmode=require";
 /** What PostgreSQL's codes mean. Its messages are not printed: `invalid input syntax for type bigint: "…"` has a value in it. */
 const MEANINGS: Record<string, string> = {
   "22P02": "a text has the wrong form for its type",
@@ -31,12 +33,9 @@ const MEANINGS: Record<string, string> = {
   ENOTFOUND: "the host does not exist",
   ERR_TLS_CERT_ALTNAME_INVALID: "the server's certificate is for another host: use its name, or sslmode=verify-ca",
   NO_TLS: "the server offers no TLS: use sslmode=prefer or disable",
-  SELF_SIGNED_CERT_IN_CHAIN:
-    "an unknown authority has signed the server's certificate: name the authority's with sslrootcert=FILE, or use sslmode=require",
-  UNABLE_TO_GET_ISSUER_CERT_LOCALLY:
-    "an unknown authority has signed the server's certificate: name the authority's with sslrootcert=FILE, or use sslmode=require",
-  UNABLE_TO_VERIFY_LEAF_SIGNATURE:
-    "an unknown authority has signed the server's certificate: name the authority's with sslrootcert=FILE, or use sslmode=require",
+  SELF_SIGNED_CERT_IN_CHAIN: UNKNOWN_AUTHORITY,
+  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: UNKNOWN_AUTHORITY,
+  UNABLE_TO_VERIFY_LEAF_SIGNATURE: UNKNOWN_AUTHORITY,
   unknown: "the server does not respond, or closed the connection",
 };
 
@@ -131,17 +130,3 @@ export async function rowsOf<Row>(database: Database, sql: string, params: unkno
   const { rows } = await database.query(sql, params);
   return rows as Row[];
 }
-
-/** Words that are names only in quotes. */
-const RESERVED = new Set(
-  `all analyse analyze and any array as asc asymmetric authorization binary both case cast check collate collation column concurrently
-  constraint create cross current_catalog current_date current_role current_schema current_time current_timestamp current_user default
-  deferrable desc distinct do else end except false fetch for foreign freeze from full grant group having ilike in initially inner intersect
-  into is isnull join lateral leading left like limit localtime localtimestamp natural not notnull null offset on only or order outer
-  overlaps placing primary references returning right select session_user similar some symmetric system_user table tablesample then to
-  trailing true union unique user using variadic verbose when where window with`.split(/\s+/),
-);
-
-/** A name as SQL writes it. */
-export const identifier = (name: string): string =>
-  /^[a-z_][a-z0-9_]*$/.test(name) && !RESERVED.has(name) ? name : `"${name.replaceAll('"', '""')}"`;

@@ -1,15 +1,15 @@
 /** Proves that two customers of an integrator's database see no rows of each other, or names what it cannot judge. */
+import { isDeepStrictEqual } from "node:util";
 import { CommandError } from "../../common/command-error.ts";
-import { areSame, Callers, identityOf } from "./callers.ts";
-import { type Catalogue, type Relation, readCatalogue } from "./catalogue.ts";
+import { Callers, identityOf } from "./callers.ts";
+import { type Catalogue, readCatalogue } from "./catalogue.ts";
 import { type Compared, checkDefaults, checkNobody, checkSurvival, compareCustomers } from "./customers.ts";
-import { couldNotTell, type Database, identifier, withRollback } from "./database.ts";
+import { couldNotTell, type Database, withRollback } from "./database.ts";
 import { Forms } from "./expressions/forms.ts";
-import { type Findings, joined, type Mistake, type NotJudged } from "./finding.ts";
-import { Fixes } from "./fixes.ts";
+import type { Finding } from "./finding.ts";
 import { checkFunctions, checkRights } from "./rights.ts";
 import type { Setup } from "./setup.ts";
-import { callersIn, checkTables, comparableTables, policyName } from "./tables.ts";
+import { callersIn, checkTables } from "./tables.ts";
 
 /** Gives a new connection to `use`, and closes it. */
 export type Connect = <T>(use: (database: Database) => Promise<T>) => Promise<T>;
@@ -24,9 +24,13 @@ export type Question = {
   anyEnvironment: boolean;
 };
 
-export type Proof = Findings & {
+export type Proof = {
   /** Mistakes win over what is not judged. */
   outcome: "proven" | "mistakes" | "not_judged";
+  mistakes: Finding[];
+  notJudged: Finding[];
+  /** What the proof does not say, whatever was found. */
+  limits: string[];
   /** Whether the two are people of one customer. */
   arePeople: boolean;
   anyEnvironment: boolean;
@@ -55,72 +59,60 @@ const LIMITS = [
 const ANY_ENVIRONMENT =
   "Sessions of another environment: whether its numbers and ids are others, because of --any-environment.";
 
-/** Judges a database, and changes nothing. @throws CommandError if something prevents the check. */
-export const prove = (connect: Connect, question: Question): Promise<Proof> =>
-  connect((database) =>
-    withRollback(database, async () => {
-      const { setups, accept } = question;
-      const catalogue = await readCatalogue(database, setups.flatMap(rolesIn));
-      if (catalogue.version < VERSION_MIN) throw couldNotTell("this PostgreSQL is older than version 12.");
-      const unknown = setups.flatMap(({ option, unknown }) => unknown.map((statement) => otherSql(option, statement)));
-      const objects = objectsByName(catalogue);
-      const isAccepted = (object: string) =>
-        accept.some((name) => [object, unquoted(object)].includes(name) || objects.get(name) === object);
-      const found =
-        unknown.length > 0
-          ? { ...joined({ notJudged: unknown }), arePeople: false, compared: [], unset: "" }
-          : await examine(database, catalogue, { question, isAccepted });
-      const known = [...objects.keys(), ...[...found.mistakes, ...found.notJudged].map(({ object }) => object)];
-      if (
-        catalogue.unread.length === 0 &&
-        accept.some((name) => !known.some((each) => each === name || unquoted(each) === name))
-      )
-        throw new CommandError(
-          "--accept or --allow names nothing that exists, or several objects. Copy the name from the output, such as public.countries or public.orders.own.",
-        );
-
-      const mistakes = [...found.mistakes, ...setups.flatMap(checkSurvival)]
-        .filter((each) => !ACCEPTABLE.includes(each.code) || !isAccepted(each.object))
-        .map(withSafeFix);
-      const fixes = new Set(mistakes.map(({ fix }) => sqlOf(fix)));
-      const notJudged = found.notJudged
-        .filter(({ object, fix }) => !isAccepted(object) && !fixes.has(sqlOf(fix)))
-        .map(withSafeFix);
-      const all = { ...found, mistakes: withoutRepeats(mistakes), notJudged: withoutRepeats(notJudged) };
-      return conclude(all, catalogue, question);
-    }),
-  );
-
-const rolesIn = ({ assignments }: Setup) => assignments.filter(({ name }) => name === "role").map(({ value }) => value);
-
 /** The codes of mistakes that a person may judge: of a table that all customers share. */
 const ACCEPTABLE = ["rls_disabled", "partition_open", "seen_by_both", "seen_without_setting"];
 
-type Found = Findings & { arePeople: boolean; compared: Compared[]; unset: string };
+/** Judges a database, and changes nothing. @throws CommandError if something prevents the check. */
+export const prove = (connect: Connect, question: Question): Promise<Proof> =>
+  connect((database) => withRollback(database, () => judge(database, question)));
 
-function conclude({ unset, ...found }: Found, { version, login }: Catalogue, question: Question): Proof {
-  const { accept, anyEnvironment, setups } = question;
-  const isProven = found.mistakes.length === 0 && found.notJudged.length === 0;
-  if (isProven && found.compared.length === 0)
+async function judge(database: Database, question: Question): Promise<Proof> {
+  const { setups, accept, anyEnvironment } = question;
+  const catalogue = await readCatalogue(database);
+  const { version, login, unread } = catalogue;
+  if (version < VERSION_MIN) throw couldNotTell("this PostgreSQL is older than version 12.");
+  const objects = objectsIn(catalogue);
+  const accepted = accept.map((name) => meantBy(name, objects) ?? name);
+  const isAccepted = (object: string) => accepted.some((name) => isNamed(object, name));
+  const found = await examine(database, catalogue, { question, isAccepted });
+  const known = [...objects, ...found.findings.map(({ object }) => object)];
+  if (unread.length === 0 && !accepted.every((name) => known.some((object) => isNamed(object, name))))
+    throw new CommandError(
+      "--accept or --allow names nothing that exists, or several objects. Copy the name from the output, such as public.countries or public.orders.own.",
+    );
+
+  const findings = [...found.findings, ...setups.flatMap((setup) => checkSurvival(setup, catalogue))]
+    .filter(({ code, object }) => !isAccepted(object) || (code !== undefined && !ACCEPTABLE.includes(code)))
+    .map(withSafeFix);
+  const mistakes = findings.filter(({ code }) => code !== undefined);
+  const fixes = new Set(mistakes.map(({ fix }) => sqlOf(fix)));
+  const notJudged = findings.filter(({ code, fix }) => code === undefined && !fixes.has(sqlOf(fix)));
+  const { arePeople, compared, limits, unset } = found;
+  if (findings.length === 0 && compared.length === 0)
     throw couldNotTell(
-      `there is no table with row-level security of which both ${found.arePeople ? "people" : "customers"} see rows. ${unset}${found.limits[0] ?? "Grant the customers' role SELECT on your tables."} Give customers who have rows.`,
+      `there is no table with row-level security of which both ${arePeople ? "people" : "customers"} see rows. ${unset}${limits[0] ?? "Grant the customers' role SELECT on your tables."} Give customers who have rows.`,
     );
   return {
-    ...found,
-    outcome: isProven ? "proven" : found.mistakes.length > 0 ? "mistakes" : "not_judged",
-    anyEnvironment,
-    serverVersion: version,
-    roles: { login, customers: [identityOf(setups[0], login).role, identityOf(setups[1], login).role] },
+    outcome: findings.length === 0 ? "proven" : mistakes.length > 0 ? "mistakes" : "not_judged",
+    mistakes: withoutRepeats(mistakes),
+    notJudged: withoutRepeats(notJudged),
     limits: [
-      ...found.limits,
+      ...limits,
       ...accept.map((name) => `${name} was judged by a person, because of --accept.`),
       ...(anyEnvironment ? [ANY_ENVIRONMENT] : []),
       ...LIMITS,
     ],
+    arePeople,
+    anyEnvironment,
+    serverVersion: version,
+    roles: { login, customers: [identityOf(setups[0], login).role, identityOf(setups[1], login).role] },
+    compared,
   };
 }
 
-const otherSql = (option: string, statement: string): NotJudged => ({
+type Found = Pick<Proof, "limits" | "arePeople" | "compared"> & { findings: Finding[]; unset: string };
+
+const otherSql = ({ option }: Setup, statement: string): Finding => ({
   object: option,
   message: `Its SQL has a statement that is not run: ${statement} … It may only have SET LOCAL x.y = constant, SET LOCAL ROLE, and SELECT set_config('x.y' or 'role', constant, true).`,
   fix: "-- Leave the statement out, and give what it sets as constants.",
@@ -132,46 +124,41 @@ async function examine(
   { question, isAccepted }: { question: Question; isAccepted: (object: string) => boolean },
 ): Promise<Found> {
   const { setups, anyEnvironment } = question;
+  const unknown = setups.flatMap((setup) => setup.unknown.map((statement) => otherSql(setup, statement)));
+  if (unknown.length > 0) return { findings: unknown, limits: [], arePeople: false, compared: [], unset: "" };
   const identities = [identityOf(setups[0], catalogue.login), identityOf(setups[1], catalogue.login)] as const;
   const [first, second] = identities;
-  if (areSame(first, second))
+  if (first.settings.size > 0 && isDeepStrictEqual(first, second))
     throw couldNotTell("the SQL of both customers sets the same role and the same settings. Give two customers.");
-  const forms = new Forms(catalogue, (relation, policy) => isAccepted(policyName(relation, policy)));
+  const forms = new Forms(catalogue, isAccepted);
   const callers = new Callers(identities);
-  const fixes = new Fixes(catalogue, { callers, anyEnvironment });
-  const judged = joined(
-    checkRights(catalogue, { forms, fixes }),
-    checkTables({ catalogue, forms, fixes, callers, isAccepted, anyEnvironment }),
-    { notJudged: checkFunctions(catalogue, { forms, fixes }) },
-  );
+  const world = { catalogue, forms, callers, comparisons: [], isAccepted, anyEnvironment };
+  const judged = [...checkRights(world), ...checkTables(world), ...checkFunctions(world)];
 
-  const read = callersIn(catalogue, forms);
-  const [shared] = read;
-  // What most tables compare is the same for two people of one customer.
-  const arePeople = shared !== undefined && callers.areSame(shared);
+  const read = callersIn(world);
+  // What most policies compare is the same for two people of one customer.
+  const arePeople = read.slice(0, 1).some((caller) => callers.areSame(caller));
   const ofPolicies = read.flatMap((caller) => caller.map(({ setting }) => setting));
   const settings = [...new Set([...first.settings.keys(), ...second.settings.keys(), ...ofPolicies])];
   const roles = catalogue.roles
     .filter(({ attributes }) => !attributes.includes("SUPERUSER") && !attributes.includes("BYPASSRLS"))
-    .map(({ name }) => name)
     // A role for each customer is a customer by itself.
-    .filter((name) => first.role === second.role || name === catalogue.login);
-  const tables = comparableTables(catalogue, isAccepted);
-  const comparison = { tables, arePeople, fixOf: (table: Relation) => fixes.bind(table) };
+    .filter(({ isLogin }) => first.role === second.role || isLogin);
   const defaults = await checkDefaults(database, catalogue, settings);
-  const nobody = await checkNobody(database, { roles, settings }, comparison);
-  const compared = await compareCustomers(database, setups, comparison);
+  const nobody = await checkNobody(database, { roles, settings }, world);
+  const { compared, findings, limits } = await compareCustomers(database, { setups, arePeople }, world);
   const unset = callers.unsetIn(read).join(" and ");
   return {
-    ...joined(judged, { mistakes: defaults }, nobody, compared),
+    findings: [...judged, ...defaults, ...nobody, ...findings],
+    limits,
     arePeople,
-    compared: compared.compared,
+    compared,
     unset: unset && `The policies read ${unset}, which the SQL of a customer does not set: set it, too. `,
   };
 }
 
 /** A line in a name would end the comment of a fix. */
-const withSafeFix = <Finding extends NotJudged>(finding: Finding): Finding => ({
+const withSafeFix = (finding: Finding): Finding => ({
   ...finding,
   fix: finding.fix.replace(/(?<=^|\s)-- [\s\S]*$/, (comment) => comment.replaceAll(/[\n\r]+/g, " ")),
 });
@@ -179,36 +166,26 @@ const withSafeFix = <Finding extends NotJudged>(finding: Finding): Finding => ({
 /** A fix without its comment. */
 const sqlOf = (fix: string): string => fix.split(" -- ")[0] ?? fix;
 
-const unquoted = (object: string) =>
-  object.replaceAll(/"((?:[^"]|"")*)"/g, (_, name: string) => name.replaceAll('""', '"'));
+/** The names of all that a person may judge. */
+const objectsIn = ({ relations, routines, roles }: Catalogue): string[] => [
+  ...relations.flatMap(({ object, policies }) => [object, ...policies.map((policy) => policy.object)]),
+  ...routines.map(({ signature }) => signature),
+  ...roles.map(({ name }) => name),
+];
+
+/** Whether a name is that of an object, with or without its quotes. */
+const isNamed = (object: string, name: string): boolean =>
+  [object, object.replaceAll(/"((?:[^"]|"")*)"/g, (_, plain: string) => plain.replaceAll('""', '"'))].includes(name);
 
 /** The object that a name means for `--accept`. One table or function may be named without its schema or its arguments. */
-function objectsByName({ relations, routines, policies, roles }: Catalogue): Map<string, string> {
-  const named = [
-    ...relations.map(({ object, schema, name }) => ({ object, names: [name, `${schema}.${name}`, object] })),
-    ...routines.map(({ signature, schema, name }) => ({
-      object: signature,
-      names: [name, `${schema}.${name}`, signature],
-    })),
-    ...roles.map(({ name }) => ({ object: identifier(name), names: [identifier(name)] })),
-    ...policies.flatMap(({ relation, name }) => {
-      const table = relations.find(({ oid }) => oid === relation);
-      return table ? [{ object: policyName(table, name), names: [policyName(table, name)] }] : [];
-    }),
-  ];
-  const byName = Map.groupBy(
-    named.flatMap(({ object, names }) => names.map((name) => ({ object, name }))),
-    ({ name }) => name,
-  );
-  return new Map(
-    [...byName].flatMap(([name, all]) => {
-      const objects = new Set(all.map(({ object }) => object));
-      return objects.size === 1 || objects.has(name) ? [[name, objects.has(name) ? name : (all[0]?.object ?? "")]] : [];
-    }),
-  );
+function meantBy(name: string, objects: readonly string[]): string | undefined {
+  const isMeant = (object: string) =>
+    [object, object.replace(/\(.*/, "")].some((each) => `.${each}`.endsWith(`.${name}`));
+  const all = objects.filter((object) => isNamed(object, name));
+  const [one, ...more] = all.length > 0 ? all : objects.filter(isMeant);
+  return more.length === 0 ? one : undefined;
 }
 
-function withoutRepeats<Finding extends Mistake | NotJudged>(findings: readonly Finding[]): Finding[] {
-  const keyOf = (each: Finding) => ("code" in each ? `${each.code} ${each.object}` : `${each.object} ${each.message}`);
-  return [...new Map(findings.map((each) => [keyOf(each), each])).values()];
+function withoutRepeats(findings: readonly Finding[]): Finding[] {
+  return [...new Map(findings.map((each) => [`${each.code ?? each.message} ${each.object}`, each])).values()];
 }

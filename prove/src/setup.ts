@@ -66,18 +66,14 @@ function assignmentsOf(statement: string): Assignment[] | undefined {
   const { zone, role, name, local, value = "", more } = SET.exec(statement)?.groups ?? {};
   if (zone) return [];
   const isLocal = local !== undefined;
-  if (role) return more ? undefined : [{ name: "role", value: unquoted(value), isLocal }];
-  if (name) {
-    const parts = [...name.matchAll(new RegExp(NAME, "g"))].map(([part]) => unquoted(part));
+  const set = role ?? name;
+  if (set) {
+    const parts = [...set.matchAll(new RegExp(NAME, "g"))].map(([part]) => unquoted(part));
     return assigned({ name: parts.join("."), value: unquoted(value), isLocal }, more !== "");
   }
   const calls = SELECT.exec(statement)?.[1]?.matchAll(new RegExp(CALL, "gi"));
-  const found = [...(calls ?? [])].map(({ groups = {} }) =>
-    assigned({
-      name: unquoted(groups.name ?? ""),
-      value: unquoted(groups.value ?? ""),
-      isLocal: groups.local?.toLowerCase() === "true",
-    }),
+  const found = [...(calls ?? [])].map(({ groups: { name = "", value = "", local = "" } = {} }) =>
+    assigned({ name: unquoted(name), value: unquoted(value), isLocal: lowerCase(local) === "true" }),
   );
   return found.length > 0 && found.every((each) => each !== undefined) ? found.flat() : undefined;
 }

@@ -1,239 +1,173 @@
 /** Judges each table and view that the queries can read. */
-import type { Callers } from "./callers.ts";
-import type { Catalogue, Grant, Policy, Relation } from "./catalogue.ts";
-import { identifier } from "./database.ts";
-import { type Bound, either, type Forms, isPinned, type Reading } from "./expressions/forms.ts";
+import type { Policy, Relation } from "./catalogue.ts";
+import { boundsIn, either, isPinned, type Reading } from "./expressions/forms.ts";
 import { type Caller, callerKey } from "./expressions/terms.ts";
 import { readTree, usesOf } from "./expressions/tree.ts";
-import { type Findings, joined, type Mistake, type NotJudged } from "./finding.ts";
-import type { Fixes } from "./fixes.ts";
+import type { Finding } from "./finding.ts";
+import { bind, bindEnvironment, learn, revoke, secure } from "./fixes.ts";
 import { EXTENSION_RELATIONS } from "./rights.ts";
-
-export type Tables = {
-  catalogue: Catalogue;
-  forms: Forms;
-  fixes: Fixes;
-  callers: Callers;
-  /** Whether the user has judged an object, by its name. */
-  isAccepted: (object: string) => boolean;
-  anyEnvironment: boolean;
-};
-
-/** The name of a policy for `--accept`. */
-export const policyName = (relation: Relation, policy: string): string => `${relation.object}.${identifier(policy)}`;
+import type { World } from "./world.ts";
 
 /** The tables whose rows are compared: all that have policies, and can be read. */
-export const comparableTables = ({ relations }: Catalogue, isAccepted: (object: string) => boolean): Relation[] =>
+export const comparableTables = ({ catalogue: { relations }, isAccepted }: World): Relation[] =>
   relations.filter(
-    (relation) =>
-      "rp".includes(relation.kind) &&
-      relation.enabled &&
-      relation.named &&
-      relation.readers.length > 0 &&
-      !isAccepted(relation.object),
+    ({ kind, enabled, named, readers, object }) =>
+      "rp".includes(kind) && enabled && named && readers.length > 0 && !isAccepted(object),
   );
 
-export const checkTables = (tables: Tables): Findings =>
-  joined(
-    ...tables.catalogue.relations.map((relation) => checkRelation(relation, tables)),
-    ...tables.catalogue.relations.map((relation) => ({ notJudged: checkChild(relation, tables) })),
-  );
-
-/** Rows of a child can be read in its parent, to which the child's policies do not apply. */
-const checkChild = ({ object, parent, isPartition }: Relation, { isAccepted }: Tables): NotJudged[] =>
-  parent === null || isPartition || !isAccepted(parent) || isAccepted(object)
-    ? []
-    : [
-        {
-          object,
-          message: `Its rows can be read in ${parent}, which is accepted.`,
-          fix: `ALTER TABLE ${object} NO INHERIT ${parent};`,
-        },
-      ];
-
-function checkRelation(relation: Relation, tables: Tables): Partial<Findings> {
-  const grants = tables.catalogue.grants.filter((each) => each.class === "relation" && each.oid === relation.oid);
-  const isShared = EXTENSION_RELATIONS[relation.extension ?? ""]?.includes(relation.name) === true;
-  if (!relation.named || grants.length === 0 || (isShared && grants.every(({ initial }) => initial))) return {};
-  const writes = grants.filter(({ privilege }) => privilege !== "SELECT");
-  const written = {
-    object: `${[...new Set(writes.map(({ privilege }) => privilege))].join(", ")} on ${relation.object}`,
-    message: "Queries may write this table. Only roles that read are judged: let another role write.",
-    fix: tables.fixes.revoke(writes),
-  };
-  return joined(
-    { notJudged: writes.length > 0 ? [written] : [] },
-    grants.some(({ privilege }) => privilege === "SELECT") ? checkReading(relation, grants, tables) : {},
-  );
+export function* checkTables(world: World): Iterable<Finding> {
+  const { catalogue, isAccepted } = world;
+  for (const relation of catalogue.relations) yield* checkRelation(relation, world);
+  // Rows of a child can be read in its parent, to which the child's policies do not apply.
+  for (const { object, parents, isPartition } of catalogue.relations)
+    for (const parent of isPartition || isAccepted(object) ? [] : parents.filter(isAccepted))
+      yield {
+        object,
+        message: `Its rows can be read in ${parent}, which is accepted.`,
+        fix: `ALTER TABLE ${object} NO INHERIT ${parent};`,
+      };
 }
 
-function checkReading(relation: Relation, grants: readonly Grant[], tables: Tables): Partial<Findings> {
-  const { kind, object, enabled, parent } = relation;
-  const { catalogue, fixes } = tables;
-  const taken = fixes.revoke(grants.filter(({ privilege }) => privilege === "SELECT"));
-  if (kind === "v") return { notJudged: checkView(relation, taken, tables) };
-  if (kind === "m" || kind === "f") {
+function* checkRelation(relation: Relation, world: World): Iterable<Finding> {
+  const grants = world.catalogue.grants.filter((each) => each.class === "relation" && each.oid === relation.oid);
+  const isShared =
+    EXTENSION_RELATIONS[relation.extension ?? ""]?.includes(relation.object.replace(/^.*\./, "")) === true;
+  if (!relation.named || grants.length === 0 || (isShared && grants.every(({ initial }) => initial))) return;
+  const reads = grants.filter(({ privilege }) => privilege === "SELECT");
+  const writes = grants.filter(({ privilege }) => privilege !== "SELECT");
+  if (writes.length > 0)
+    yield {
+      object: `${[...new Set(writes.map(({ privilege }) => privilege))].join(", ")} on ${relation.object}`,
+      message: "Queries may write this table. Only roles that read are judged: let another role write.",
+      fix: revoke(writes, world),
+    };
+  if (reads.length > 0) yield* checkReading(relation, revoke(reads, world), world);
+}
+
+/** @param taken SQL that takes the right to read */
+function* checkReading(relation: Relation, taken: string, world: World): Iterable<Finding> {
+  const { kind, object, enabled, parents } = relation;
+  const parent = parents.find((name) => world.catalogue.relations.some((each) => each.enabled && each.object === name));
+  if (kind === "v") yield* checkView(relation, taken, world);
+  else if (kind === "m" || kind === "f") {
     const what = kind === "m" ? "A materialized view has" : "A foreign table has";
-    return { notJudged: [{ object, message: `${what} no policies, so all its rows can be read.`, fix: taken }] };
+    yield { object, message: `${what} no policies, so all its rows can be read.`, fix: taken };
+  } else if (enabled) {
+    if (!world.isAccepted(object)) yield* checkPolicies(relation, world);
+  } else if (parent !== undefined) {
+    const message = `Queries may read this part of ${parent} directly, where the policies of ${parent} do not apply.`;
+    yield { code: "partition_open", object, message, fix: taken };
+  } else {
+    const message = "Queries may read this table, and it has no row-level security.";
+    yield { code: "rls_disabled", object, message, fix: secure(relation, taken, world) };
   }
-  if (enabled) return { notJudged: tables.isAccepted(object) ? [] : checkPolicies(relation, tables) };
-  const isPart = parent !== null && catalogue.relations.some((each) => each.enabled && each.object === parent);
-  const mistake: Mistake = {
-    code: isPart ? "partition_open" : "rls_disabled",
-    object,
-    message: isPart
-      ? `Queries may read this part of ${parent} directly, where the policies of ${parent} do not apply.`
-      : "Queries may read this table, and it has no row-level security.",
-    fix: isPart ? taken : fixes.secure(relation),
-  };
-  return { mistakes: [mistake] };
 }
 
 /** A view that runs as its caller shows what the caller may read in any case. */
-function checkView(relation: Relation, taken: string, { catalogue, forms }: Tables): NotJudged[] {
+function* checkView(relation: Relation, taken: string, { catalogue, forms }: World): Iterable<Finding> {
   const { object, owner, invoker, tree } = relation;
+  const problem = forms.problemIn(tree);
   if (!invoker)
-    return [
-      {
-        object,
-        message: `This view reads its tables as its owner (${identifier(owner)}), and not as the customer's role.`,
-        fix:
-          catalogue.version >= 150_000
-            ? `ALTER VIEW ${object} SET (security_invoker = true); -- Its readers then need SELECT on the tables that it names.`
-            : taken,
-      },
-    ];
-  const problem = forms.problemIn(tree, { mayBeRandom: true });
-  return problem === undefined ? [] : [{ object, message: `This view cannot be judged: ${problem}.`, fix: taken }];
+    yield {
+      object,
+      message: `This view reads its tables as its owner (${owner}), and not as the customer's role.`,
+      fix:
+        catalogue.version >= 150_000
+          ? `ALTER VIEW ${object} SET (security_invoker = true); -- Its readers then need SELECT on the tables that it names.`
+          : taken,
+    };
+  else if (problem !== undefined) yield { object, message: `This view cannot be judged: ${problem}.`, fix: taken };
 }
+
+/** A permissive policy, for one role that may read. */
+type Applied = { policy: Policy; role: number; own: Reading };
+
+const UNKNOWN = "This policy is not one of the forms that are known to be exact.";
 
 /** Judges the policies of a table, for each role that may read it. */
-function checkPolicies(relation: Relation, tables: Tables): NotJudged[] {
-  const { catalogue, forms, isAccepted, fixes, callers } = tables;
-  const policies = catalogue.policies.filter((each) => each.relation === relation.oid);
-  const applied = policies.filter(({ roles }) => relation.readers.some((role) => roles.includes(role)));
-  const broken = applied.flatMap(({ name, tree }): NotJudged[] => {
-    const problem = forms.problemIn(tree, { mayBeRandom: false });
-    const [object, fix] = [policyName(relation, name), fixes.bind(relation)];
-    return problem === undefined
-      ? []
-      : [
-          {
-            object,
-            message: `This policy cannot be judged: ${problem}.`,
-            fix: `DROP POLICY ${identifier(name)} ON ${relation.object}; ${fix}`,
-          },
-        ];
-  });
-  if (broken.length > 0) return broken;
+function* checkPolicies(relation: Relation, world: World): Iterable<Finding> {
+  const { forms, isAccepted, callers } = world;
+  const { policies, readers } = relation;
+  const broken = policies
+    .filter(({ roles }) => readers.some((role) => roles.includes(role)))
+    .map((policy) => ({ policy, problem: forms.problemIn(policy.tree) }))
+    .filter(({ problem }) => problem !== undefined);
+  for (const { policy, problem } of broken)
+    yield {
+      object: policy.object,
+      message: `This policy cannot be judged: ${problem}.`,
+      fix: `DROP POLICY ${policy.name} ON ${relation.object}; ${bind(relation, world)}`,
+    };
+  if (broken.length > 0) return;
   // Without a permissive policy, a role sees no row.
-  const isLeft = ({ permissive, name }: Policy) => permissive && !isAccepted(policyName(relation, name));
-  const readers = relation.readers.filter((role) => policies.some((each) => isLeft(each) && each.roles.includes(role)));
-  const reading = either(readers.map((role) => forms.tableReading(relation, role)));
-  fixes.learn(relation, reading.bounds.values());
-  const separating = [...reading.bounds.values()].filter((each) => callers.areSeparatedBy(each));
-  if (readers.length === 0 || separating.some((each) => namesEnvironment(each, reading, tables))) return [];
-  const [first] = separating;
-  const all = readers.flatMap((role) =>
+  const applied = readers.flatMap((role) =>
     policies
-      .filter((each) => isLeft(each) && each.roles.includes(role))
-      .map((policy) => ({ policy, role, own: forms.policyReading(relation, policy.tree, role) })),
+      .filter(({ permissive, roles, object }) => permissive && roles.includes(role) && !isAccepted(object))
+      .map((policy) => ({ policy, role, own: forms.rowsReading(relation, policy, role) })),
   );
-  const unknown = all.every(({ own }) => own.bounds.size > 0) ? unknownRestrictions(relation, readers, tables) : [];
-  if (unknown.length > 0) return unknown;
-  const findings = first
-    ? all
-        .filter(({ own }) => !namesEnvironment(first, own, tables))
-        .map(({ policy }) => unnamed(relation, { policy, first }, tables))
-    : all.flatMap((each) => judgePolicy(relation, each, tables));
-  if (findings.length > 0) return findings;
-  const names = [...new Set(all.map(({ policy }) => identifier(policy.name)))].join(", ");
-  return [
-    {
+  const reading = either(applied.map(({ own }) => own));
+  learn(relation, boundsIn(reading), world);
+  const [first] = applied;
+  if (!first || isExact(reading, world)) return;
+  const isOfOne = boundsIn(reading).some(({ caller }) => callers.areSame(caller));
+  const unknown = isOfOne ? unknownRestrictions(relation, first.role, world) : [];
+  const findings = unknown.length > 0 ? unknown : applied.flatMap((each) => whatIsMissing(relation, each, world));
+  const names = new Set(applied.map(({ policy }) => policy.name));
+  const isSeparated = boundsIn(reading).some((each) => callers.areSeparatedBy(each));
+  if (findings.length === 0)
+    yield {
       object: relation.object,
-      message: `The policies ${names} show rows to one role or to several, and they do not compare one column with one caller${first ? " of one environment" : ""}.`,
-      fix: fixes.bind(relation),
-    },
-  ];
+      message: `The policies ${[...names].join(", ")} show rows to one role or to several, and they do not compare one column with one caller${isSeparated ? " of one environment" : ""}.`,
+      fix: bind(relation, world),
+    };
+  yield* findings;
 }
 
-const unnamed = (
-  relation: Relation,
-  { policy, first }: { policy: Policy; first: Bound },
-  { fixes }: Tables,
-): NotJudged => ({
-  object: policyName(relation, policy.name),
-  message: `Neither this policy nor a restrictive one names the environment of ${callerKey(first.caller)}: in another environment, the same number or id is another customer.`,
-  fix: fixes.bindEnvironment(relation, first.caller),
-});
+/** Whether one bound keeps the two callers apart, and the environment of its caller is named. */
+const isExact = (reading: Reading, { callers, anyEnvironment }: World): boolean =>
+  boundsIn(reading)
+    .filter((each) => callers.areSeparatedBy(each))
+    .some(({ caller }) => anyEnvironment || caller.every(({ setting }) => isPinned(reading, setting)));
 
 /** Restrictive policies that choose among the rows of what is the same for both callers, in a form that is not known. */
-function unknownRestrictions(
-  relation: Relation,
-  readers: readonly number[],
-  { catalogue, forms, callers, isAccepted }: Tables,
-): NotJudged[] {
-  const reading = either(readers.map((role) => forms.tableReading(relation, role)));
-  const [role] = readers;
-  if (role === undefined || ![...reading.bounds.values()].some(({ caller }) => callers.areSame(caller))) return [];
-  return catalogue.policies
-    .filter((each) => each.relation === relation.oid && !each.permissive && each.roles.includes(role))
-    .filter(({ tree }) => forms.policyReading(relation, tree, role).bounds.size === 0)
-    .map(({ name }) => policyName(relation, name))
-    .filter((object) => !isAccepted(object))
-    .map((object) => ({
+function unknownRestrictions(relation: Relation, role: number, { forms, isAccepted }: World): Finding[] {
+  return relation.policies
+    .filter(({ permissive, roles, object }) => !permissive && roles.includes(role) && !isAccepted(object))
+    .filter((policy) => boundsIn(forms.policyReading(relation, policy, role)).length === 0)
+    .map(({ object }) => ({
       object,
-      message: "This policy is not one of the forms that are known to be exact.",
+      message: UNKNOWN,
       fix: `-- Let it compare a column with the caller. If you have judged it: --accept ${object}`,
     }));
 }
 
-/** What one permissive policy lacks, if no restrictive one has it. */
-function judgePolicy(
-  relation: Relation,
-  { policy, own }: { policy: Policy; own: Reading },
-  { catalogue, callers, fixes }: Tables,
-): NotJudged[] {
-  const bounds = [...own.bounds.values()];
-  const object = policyName(relation, policy.name);
-  if (bounds.length === 0) {
-    const uses = policy.tree === null ? new Set() : usesOf(readTree(policy.tree)).functions;
-    const text = catalogue.routines.find(
-      ({ oid, tree, extension }) => uses.has(oid) && tree === null && extension === null,
-    );
-    const fix = text ? `-- See ${text.signature} first, and run this again.` : fixes.bind(relation, object);
-    return [{ object, message: "This policy is not one of the forms that are known to be exact.", fix }];
+/** What the rows lack that one permissive policy shows. */
+function whatIsMissing(relation: Relation, { policy: { object, tree }, own }: Applied, world: World): Finding[] {
+  const { catalogue, callers } = world;
+  if (isExact(own, world)) return [];
+  const bounds = boundsIn(own);
+  const bound = bounds.find((each) => callers.areSeparatedBy(each));
+  if (bound) {
+    const message = `Neither this policy nor a restrictive one names the environment of ${callerKey(bound.caller)}: in another environment, the same number or id is another customer.`;
+    return [{ object, message, fix: bindEnvironment(relation, bound.caller, world) }];
   }
-  if (bounds.some((each) => callers.areSeparatedBy(each))) return [];
-  const unset = callers.unsetIn(bounds.map(({ caller }) => caller));
+  if (bounds.length === 0) {
+    const uses = tree === null ? new Set() : usesOf(readTree(tree)).functions;
+    const text = catalogue.routines.find((each) => uses.has(each.oid) && each.tree === null && each.extension === null);
+    const fix = text ? `-- See ${text.signature} first, and run this again.` : bind(relation, world, object);
+    return [{ object, message: UNKNOWN, fix }];
+  }
   const keys = [...new Set(bounds.map(({ caller }) => callerKey(caller)))].join(" and ");
-  return [
-    {
-      object,
-      message:
-        unset.length > 0
-          ? `This policy compares rows with ${unset.join(" and ")}, which the SQL of a customer does not set.`
-          : `This policy compares rows with ${keys}, which is the same for both.`,
-      fix: fixes.bind(relation, object),
-    },
-  ];
+  const message = `This policy compares rows with ${keys}, which is the same for both, or which the SQL of a customer does not set.`;
+  return [{ object, message, fix: bind(relation, world, object) }];
 }
 
-const namesEnvironment = ({ caller }: Bound, reading: Reading, { anyEnvironment }: Tables): boolean =>
-  anyEnvironment || caller.every(({ setting }) => isPinned(reading, setting));
-
-/** What the policies of the queries' roles compare, that of most tables first. A policy that cannot be read compares nothing. */
-export function callersIn({ relations, policies }: Catalogue, forms: Forms): Caller[] {
-  const weights = new Map<string, { caller: Caller; weight: number }>();
-  for (const { relation: oid, permissive, tree, roles } of policies) {
-    const relation = relations.find((each) => each.oid === oid);
-    const role = relation?.readers.find((each) => roles.includes(each));
-    if (!relation || role === undefined || forms.problemIn(tree, { mayBeRandom: true }) !== undefined) continue;
-    for (const { caller } of forms.policyReading(relation, tree, role).bounds.values()) {
-      const before = weights.get(callerKey(caller))?.weight ?? 0;
-      // What chooses among the rows of a customer is restrictive.
-      weights.set(callerKey(caller), { caller, weight: before + (permissive ? 2 : 1) });
-    }
-  }
-  return [...weights.values()].toSorted((one, other) => other.weight - one.weight).map(({ caller }) => caller);
+/** What the policies compare, that of most tables and roles first. */
+export function callersIn({ catalogue, forms }: World): Caller[] {
+  const all = catalogue.relations.flatMap((relation) =>
+    relation.readers.flatMap((role) => boundsIn(forms.tableReading(relation, role))),
+  );
+  const groups = [...Map.groupBy(all, ({ caller }) => callerKey(caller)).values()];
+  const sorted = groups.toSorted((one, other) => other.length - one.length);
+  return sorted.flatMap((same) => same.slice(0, 1).map(({ caller }) => caller));
 }

@@ -1,63 +1,45 @@
 /** The exact forms of policies: what binds a row to the caller. Everything else binds nothing. */
-import type { Catalogue, Relation, Routine } from "../catalogue.ts";
+import type { Catalogue, Policy, Relation, Routine } from "../catalogue.ts";
 import { Links } from "./links.ts";
-import {
-  ARRAYS,
-  type Caller,
-  DEPTH_MAX,
-  expressionOf,
-  hasCondition,
-  hasTables,
-  isPlainQuery,
-  type Operand,
-  type Scope,
-  setsOnlyPath,
-  Terms,
-  targetOf,
-} from "./terms.ts";
+import { type Caller, DEPTH_MAX, type Scope, SUBLINKS, setsOnlyPath, type Term, Terms } from "./terms.ts";
 import { type Node, nodeOf, readTree, TYPES, UnknownTree, usesOf } from "./tree.ts";
 
-/** What ties a row to a caller. Bounds with one id tie each row to the same callers. */
-export type Bound = {
-  id: string;
-  caller: Caller;
-  /** Whether the caller is a list, of which one element is the row's. */
-  isList: boolean;
-  /** The number of the column that is equal to the caller, if that is how. */
-  column: number | undefined;
-};
-/** What a condition requires: each of these bounds, and for each of these settings the environment that stands behind it. */
-export type Reading = { bounds: Map<string, Bound>; pins: Set<string> };
+/** What ties a row to a caller: how a place, such as a column, is related to it. An environment is tied to the claim that names it. */
+export type Bound = { place: string; how: string; caller: Caller };
+/** What a condition requires: each of these bounds. Those with one key tie each row to the same callers. */
+export type Reading = ReadonlyMap<string, Bound>;
+
+const [EQUAL, ELEMENT, ENVIRONMENT] = ["=", "in", "is the environment of"];
+/** Whether the caller is a list, of which one element is the row's. */
+export const isList = ({ how }: Bound): boolean => how === ELEMENT;
+/** What ties rows to callers. */
+export const boundsIn = (reading: Reading): Bound[] => [...reading.values()].filter(({ how }) => how !== ENVIRONMENT);
 
 /** Whether a condition names the environment of a setting. */
-export const isPinned = ({ pins }: Reading, setting: string): boolean =>
-  [...pins].some((pin) => pin.startsWith(`${JSON.stringify(setting)} `));
+export const isPinned = (reading: Reading, setting: string): boolean =>
+  [...reading.values()].some(({ how, caller }) => how === ENVIRONMENT && caller[0]?.setting === setting);
 
-const NOTHING: Reading = { bounds: new Map(), pins: new Set() };
+const NOTHING: Reading = new Map();
 
 /** What two conditions require, joined with AND. */
-const both = (one: Reading, other: Reading): Reading => ({
-  bounds: new Map([...one.bounds, ...other.bounds]),
-  pins: new Set([...one.pins, ...other.pins]),
-});
+const both = (one: Reading, other: Reading): Reading => new Map([...one, ...other]);
 
 /** What all of several conditions require, joined with OR. */
-export const either = ([first = NOTHING, ...rest]: readonly Reading[]): Reading => ({
-  bounds: new Map([...first.bounds].filter(([id]) => rest.every(({ bounds }) => bounds.has(id)))),
-  pins: new Set([...first.pins].filter((pin) => rest.every(({ pins }) => pins.has(pin)))),
-});
+export const either = ([first = NOTHING, ...rest]: readonly Reading[]): Reading =>
+  new Map([...first].filter(([key]) => rest.every((each) => each.has(key))));
 
-function boundBy(place: string, how: string, caller: Caller): Reading {
-  const id = `${place} ${how} ${JSON.stringify(caller)}`;
-  const column = how === "=" && place.startsWith("row.") ? Number(place.slice(4)) : undefined;
-  return { bounds: new Map([[id, { id, caller, isList: how === "in", column }]]), pins: new Set() };
-}
+/** What binds a place to a caller, if an expression is that place, and another one that caller. */
+const boundBy = (place: string | undefined, how: string, caller: Caller | undefined): Reading =>
+  place === undefined || !caller ? NOTHING : new Map([[JSON.stringify([place, how, caller]), { place, how, caller }]]);
+
+/** What is compared with a value, or with the elements of an array. */
+type Compared = { term: Term; isArray: boolean };
 
 const JSON_ELEMENTS = new Set([3465, 3969]);
 const JSONB_EXISTS = 4047;
 const STRING_TO_ARRAY = 394;
-/** random(), clock_timestamp(), timeofday(), gen_random_uuid(). */
-const HARMLESS_VOLATILE = new Set([1598, 2649, 274, 3432]);
+/** Arrays of int2, int4, int8 and uuid. A text may contain a comma. */
+const LISTS = new Set([1005, 1007, 1016, 2951]);
 
 /** The parts of a condition that must all be true. */
 const conjunctsOf = (node: Node | undefined): Node[] => {
@@ -65,51 +47,48 @@ const conjunctsOf = (node: Node | undefined): Node[] => {
   return node ? [node] : [];
 };
 
-const isFalse = (node: Node): boolean => {
-  const bytes = node.tag === "CONST" && node.number("consttype") === 16 && node.fields.get("constvalue");
+const isFalse = (node: Node | undefined): boolean => {
+  const bytes = node?.tag === "CONST" && node.number("consttype") === TYPES.boolean && node.fields.get("constvalue");
   return bytes instanceof Uint8Array && bytes[0] === 0;
 };
 
 export class Forms {
   readonly #catalogue: Catalogue;
   readonly #terms: Terms;
-  readonly #isAccepted: (relation: Relation, policy: string) => boolean;
+  readonly #isAccepted: (object: string) => boolean;
 
   /** @param isAccepted whether a person has judged a policy, which then counts as exact */
-  constructor(catalogue: Catalogue, isAccepted: (relation: Relation, policy: string) => boolean) {
+  constructor(catalogue: Catalogue, isAccepted: (object: string) => boolean) {
     this.#catalogue = catalogue;
     this.#terms = new Terms(catalogue);
     this.#isAccepted = isAccepted;
   }
 
-  /** What the policies of a table require of a row that a role reads: all restrictive ones, and one of the permissive ones. */
+  /** What the policies of a table require of each row that a role reads. */
   tableReading(relation: Relation, role: number, depth = 0): Reading {
-    if (!relation.enabled) return NOTHING;
-    const policies = this.#catalogue.policies.filter(
-      (each) => each.relation === relation.oid && each.roles.includes(role),
-    );
-    const read = ({ tree }: { tree: string | null }) => this.policyReading(relation, tree, role, depth);
-    const permissive = policies.filter((each) => each.permissive && !this.#isAccepted(relation, each.name));
-    const restrictive = policies.filter((each) => !each.permissive);
-    return restrictive.map(read).reduce(both, either(permissive.map(read)));
+    const isOpen = ({ permissive, roles, object }: Policy) =>
+      permissive && roles.includes(role) && !this.#isAccepted(object);
+    const policies = relation.enabled ? relation.policies.filter(isOpen) : [];
+    return either(policies.map((policy) => this.rowsReading(relation, policy, role, depth)));
   }
 
-  /** What one policy requires. */
-  policyReading(relation: Relation, tree: string | null, role: number, depth = 0): Reading {
-    const root = nodeOf(tree);
-    return root ? this.#read(root, { frames: [{ id: "row", relation }], args: [], role, depth }) : NOTHING;
+  /** What is required of the rows that a permissive policy shows: by it, and by all restrictive ones. */
+  rowsReading(relation: Relation, policy: Policy, role: number, depth = 0): Reading {
+    const restrictive = relation.policies.filter(({ permissive, roles }) => !permissive && roles.includes(role));
+    return [policy, ...restrictive].map((each) => this.policyReading(relation, each, role, depth)).reduce(both);
+  }
+
+  /** What one policy requires by itself. */
+  policyReading(relation: Relation, { tree }: Policy, role: number, depth = 0): Reading {
+    return this.#read(nodeOf(tree), { frames: [{ id: "row", relation }], args: [], role, depth });
   }
 
   /** Why a stored expression is not known: a node of another kind, or a call of a function that is not as safe as the others. */
-  problemIn(tree: string | null, { mayBeRandom }: { mayBeRandom: boolean }): string | undefined {
+  problemIn(tree: string | null): string | undefined {
     if (tree === null) return "it cannot be read";
     try {
       const functions = [...usesOf(readTree(tree)).functions];
-      const isRefused = (oid: number) =>
-        this.#catalogue.volatile.has(oid) &&
-        this.#terms.isOwnOfPostgres(oid) &&
-        !(mayBeRandom && HARMLESS_VOLATILE.has(oid));
-      return functions.some(isRefused)
+      return functions.some((oid) => this.#catalogue.volatile.has(oid) && this.#terms.isOwnOfPostgres(oid))
         ? "it calls a function that can change a setting, run a text as SQL, or answer as it likes"
         : undefined;
     } catch (error) {
@@ -118,16 +97,15 @@ export class Forms {
     }
   }
 
-  /** Whether a function in reach shows no more than a query with the same words would. @throws UnknownTree */
+  /** Whether a function in reach shows no more than a query with the same words would. */
   isSafe(routine: Routine): boolean {
     const { tree, leakproof, definer, isPart } = routine;
     if (definer || leakproof || isPart || !setsOnlyPath(routine)) return false;
-    const isKnown = this.#terms.supabaseCaller(routine) !== undefined;
-    return isKnown || this.problemIn(tree, { mayBeRandom: true }) === undefined;
+    return this.#terms.supabaseCaller(routine) !== undefined || this.problemIn(tree) === undefined;
   }
 
-  #read(node: Node, scope: Scope): Reading {
-    return scope.depth > DEPTH_MAX ? NOTHING : (this.#readings[node.tag]?.(node, scope) ?? NOTHING);
+  #read(node: Node | undefined, scope: Scope): Reading {
+    return (node && scope.depth <= DEPTH_MAX ? this.#readings[node.tag]?.(node, scope) : undefined) ?? NOTHING;
   }
 
   readonly #readings: Record<string, (node: Node, scope: Scope) => Reading | undefined> = {
@@ -138,132 +116,97 @@ export class Forms {
     },
     COALESCEEXPR: (node, scope) => {
       const [first, second] = node.nodes("args");
-      return first && second && isFalse(second) ? this.#read(first, scope) : NOTHING;
+      return isFalse(second) ? this.#read(first, scope) : NOTHING;
     },
-    BOOLEANTEST: (node, scope) => {
-      const arg = node.node("arg");
-      return arg && node.word("booltesttype") === "0" ? this.#read(arg, scope) : NOTHING;
-    },
+    BOOLEANTEST: (node, scope) => (node.word("booltesttype") === "0" ? this.#read(node.node("arg"), scope) : NOTHING),
     OPEXPR: (node, scope) => {
       const [left, right] = node.nodes("args");
-      if (!left || !right) return NOTHING;
       if (this.#terms.isEquality(node))
         return both(this.#readEquality(left, right, scope), this.#readEquality(right, left, scope));
-      const list = node.number("opfuncid") === JSONB_EXISTS ? this.#terms.callerOf(left, scope) : undefined;
-      const place = this.#terms.placeOf(right, scope);
-      return list && place !== undefined ? boundBy(place, "in", list) : NOTHING;
+      if (node.number("opfuncid") !== JSONB_EXISTS) return NOTHING;
+      return boundBy(this.#terms.termOf(right, scope).place, ELEMENT, this.#terms.termOf(left, scope).caller);
     },
     SCALARARRAYOPEXPR: (node, scope) => {
       const [left, right] = node.nodes("args");
-      const operand = this.#terms.operandOf(left, scope);
-      if (!operand || !right || node.word("useOr") !== "true" || !this.#terms.isEquality(node)) return NOTHING;
-      const place = "caller" in operand ? this.#terms.placeOf(right, scope) : undefined;
-      const own = place !== undefined && "caller" in operand ? boundBy(place, "has", operand.caller) : NOTHING;
-      return both(own, this.#readList(right, scope, operand));
+      if (node.word("useOr") !== "true" || !this.#terms.isEquality(node)) return NOTHING;
+      const term = this.#terms.termOf(left, scope);
+      const has = boundBy(this.#terms.termOf(right, scope).place, "has", term.caller);
+      return both(has, this.#readValues(right, scope, { term, isArray: true }));
     },
-    SUBLINK: (node, scope) => this.#readSublink(node, scope),
-    FUNCEXPR: (node, scope) =>
-      this.#terms.inBody(node, scope, (body, inner) => {
-        const expression = expressionOf(body);
-        return expression && this.#read(expression, inner);
-      }),
+    SUBLINK: (node, scope) => {
+      const [query, test, type] = [node.node("subselect"), node.node("testexpr"), node.word("subLinkType")];
+      if (type === SUBLINKS.exists) return this.#readQuery(query, scope);
+      if (type === SUBLINKS.any && test?.tag === "OPEXPR" && this.#terms.isEquality(test)) {
+        const [left, right] = test.nodes("args");
+        if (right?.tag !== "PARAM" || right.word("paramkind") !== "2") return NOTHING;
+        return this.#readQuery(query, scope, { term: this.#terms.termOf(left, scope), isArray: false });
+      }
+      const expression = type === SUBLINKS.value ? query?.expression : undefined;
+      return query && this.#read(expression, this.#terms.within(query, scope));
+    },
+    FUNCEXPR: (node, scope) => this.#terms.inBody(node, scope, (body, inner) => this.#read(body.expression, inner)),
   };
 
-  #readEquality(one: Node, other: Node, scope: Scope): Reading {
-    const caller = this.#terms.callerOf(one, scope);
-    const place = this.#terms.placeOf(other, scope);
-    if (!caller) return place === undefined ? NOTHING : this.#readScalar(one, scope, { place });
-    const [source, ...more] = caller;
-    const name = this.#terms.literalOf(other, scope);
-    const isEnvironment =
-      source?.path.join() === "aud" && more.length === 0 && (place !== undefined || name?.includes("/"));
-    const pins = new Set(
-      source && isEnvironment ? [`${JSON.stringify(source.setting)} ${place ?? JSON.stringify(name)}`] : [],
-    );
-    return both(place === undefined ? NOTHING : boundBy(place, "=", caller), { bounds: new Map(), pins });
+  /** What follows from a caller, or a column, being equal to something. */
+  #readEquality(one: Node | undefined, other: Node | undefined, scope: Scope): Reading {
+    const [term, { place, text }] = [this.#terms.termOf(one, scope), this.#terms.termOf(other, scope)];
+    if (term.place !== undefined) return this.#readValues(other, scope, { term, isArray: false });
+    const [source, ...more] = term.caller ?? [];
+    const name = place ?? (text?.includes("/") ? JSON.stringify(text) : undefined);
+    const environment = source?.path.join() === "aud" && more.length === 0 ? term.caller : undefined;
+    return both(boundBy(place, EQUAL, term.caller), boundBy(name, ENVIRONMENT, environment));
   }
 
-  #readSublink(node: Node, scope: Scope): Reading {
-    const [query, test] = [node.node("subselect"), node.node("testexpr")];
-    const type = node.word("subLinkType");
-    // EXISTS
-    if (type === "0" && query) return this.#readSet(query, scope, undefined);
-    // = ANY, IN
-    if (type === "2" && query && test?.tag === "OPEXPR" && this.#terms.isEquality(test)) {
-      const [left, right] = test.nodes("args");
-      const operand = this.#terms.operandOf(left, scope);
-      const isRow = right?.tag === "PARAM" && right.word("paramkind") === "2";
-      return operand && isRow ? this.#readSet(query, scope, operand) : NOTHING;
-    }
-    const expression = type === "4" ? expressionOf(query) : undefined;
-    return query && expression ? this.#read(expression, this.#terms.within(query, scope)) : NOTHING;
+  /** What follows from a term being equal to a value, or to an element of an array: one of the caller, of a query, or of a function. */
+  #readValues(node: Node | undefined, scope: Scope, compared: Compared): Reading {
+    if (!node) return NOTHING;
+    const { term, isArray } = compared;
+    const list = isArray ? this.#arrayOf(node, scope) : this.#elementsOf(node, scope);
+    if (list) return boundBy(term.place, ELEMENT, list);
+    const [query, type] = [node.node("subselect"), node.tag === "SUBLINK" && node.word("subLinkType")];
+    if (type === SUBLINKS.value) return this.#readQuery(query, scope, compared);
+    if (type === SUBLINKS.array && isArray) return this.#readQuery(query, scope, { term, isArray: false });
+    return this.#terms.inBody(node, scope, (body, inner) => this.#readQuery(body, inner, compared)) ?? NOTHING;
   }
 
-  /** A value that a query finds, such as `(SELECT team FROM people WHERE …)`. */
-  #readScalar(node: Node, scope: Scope, operand: Operand): Reading {
-    const query = node.tag === "SUBLINK" && node.word("subLinkType") === "4" ? node.node("subselect") : undefined;
-    const read = (body: Node, inner: Scope, within: Scope): Reading => {
-      const expression = expressionOf(body);
-      return expression ? this.#readScalar(expression, within, operand) : this.#readSet(body, inner, operand);
-    };
-    if (query) return read(query, scope, this.#terms.within(query, scope));
-    return this.#terms.inBody(node, scope, (body, inner) => read(body, inner, inner)) ?? NOTHING;
+  /** The caller in `jsonb_array_elements_text(<caller>)`. */
+  #elementsOf(node: Node, scope: Scope): Caller | undefined {
+    const isCall = node.tag === "FUNCEXPR" && JSON_ELEMENTS.has(node.number("funcid"));
+    return isCall ? this.#terms.termOf(node.nodes("args")[0], scope).caller : undefined;
   }
 
-  /** An array with which an operand is compared. */
-  #readList(node: Node, scope: Scope, operand: Operand): Reading {
-    const query = node.tag === "SUBLINK" ? node.node("subselect") : undefined;
-    if (query && node.word("subLinkType") === "6") return this.#readSet(query, scope, operand);
-    const expression = query && node.word("subLinkType") === "4" ? expressionOf(query) : undefined;
-    if (query && expression) return this.#readList(expression, this.#terms.within(query, scope), operand);
-    const caller = this.#listOf(node, scope);
-    if (caller) return "place" in operand ? boundBy(operand.place, "in", caller) : NOTHING;
-    const inBody = (body: Node, inner: Scope) => {
-      const returned = expressionOf(body);
-      return returned && this.#readList(returned, inner, operand);
-    };
-    return this.#terms.inBody(node, scope, inBody) ?? NOTHING;
-  }
-
-  /** `string_to_array(<caller>, ',')`, cast to integers or uuids. */
-  #listOf(node: Node, scope: Scope): Caller | undefined {
+  /** The caller in `string_to_array(<caller>, ',')`, cast to integers or uuids. */
+  #arrayOf(node: Node, scope: Scope): Caller | undefined {
     const [call, element] = [node.node("arg"), node.node("elemexpr")];
-    // A text may contain a comma.
-    const isList = ARRAYS.has(node.number("resulttype")) && node.number("resulttype") !== TYPES.texts;
     const isCast = element?.tag === "COERCEVIAIO" && element.node("arg")?.tag === "CASETESTEXPR";
-    if (node.tag !== "ARRAYCOERCEEXPR" || !isList || !isCast) return undefined;
-    const [list, separator] = call?.tag === "FUNCEXPR" ? call.nodes("args") : [];
-    if (!call || !list || !separator || call.number("funcid") !== STRING_TO_ARRAY) return undefined;
-    return this.#terms.literalOf(separator, scope) === "," ? this.#terms.callerOf(list, scope) : undefined;
+    if (node.tag !== "ARRAYCOERCEEXPR" || !LISTS.has(node.number("resulttype")) || !isCast) return undefined;
+    if (call?.tag !== "FUNCEXPR" || call.number("funcid") !== STRING_TO_ARRAY) return undefined;
+    const [list, separator] = call.nodes("args").map((each) => this.#terms.termOf(each, scope));
+    return separator?.text === "," ? list?.caller : undefined;
   }
 
-  /** The rows of a query, of which one must be equal to the operand, or must exist. */
-  #readSet(query: Node, scope: Scope, operand: Operand | undefined): Reading {
-    if (!isPlainQuery(query) || scope.depth > DEPTH_MAX) return NOTHING;
+  /** The rows of a query, of which one must be equal to a term, or must exist. */
+  #readQuery(query: Node | undefined, scope: Scope, compared?: Compared): Reading {
+    if (!query?.isPlainQuery || scope.depth > DEPTH_MAX) return NOTHING;
     const inner = this.#terms.within(query, scope);
-    const call = operand && this.#callIn(query);
-    if (!call) return this.#readTables(query, inner, operand);
-    const [list] = call.nodes("args");
-    const caller = JSON_ELEMENTS.has(call.number("funcid")) && list ? this.#terms.callerOf(list, inner) : undefined;
-    if (caller) return "place" in operand ? boundBy(operand.place, "in", caller) : NOTHING;
-    return this.#terms.inBody(call, inner, (body, within) => this.#readSet(body, within, operand)) ?? NOTHING;
+    const values = compared && this.#valuesIn(query);
+    if (values) return this.#readValues(values, inner, compared);
+    return compared?.isArray ? NOTHING : this.#readTables(query, inner, compared?.term);
   }
 
-  /** The function whose rows a query returns: `SELECT f()`, or `SELECT x FROM f() x`. */
-  #callIn(query: Node): Node | undefined {
-    const target = this.#terms.uncast(targetOf(query));
-    if (!target || hasCondition(query)) return undefined;
-    if (!hasTables(query))
-      return target.tag === "FUNCEXPR" && target.word("funcretset") === "true" ? target : undefined;
+  /** What a query without tables and conditions returns: `SELECT x`, or `SELECT x FROM f() x`. */
+  #valuesIn(query: Node): Node | undefined {
+    const target = this.#terms.uncast(query.target);
+    if (!target || query.hasCondition) return undefined;
+    if (!query.hasTables) return target;
     const [table, ...more] = query.nodes("rtable");
     const [call] = table && table.word("rtekind") === "3" && more.length === 0 ? table.nodes("functions") : [];
     const isColumn = target.tag === "VAR" && target.word("varattno") === "1" && target.word("varlevelsup") === "0";
-    const expression = call && isColumn ? call.node("funcexpr") : undefined;
-    return expression?.tag === "FUNCEXPR" ? expression : undefined;
+    return isColumn ? call?.node("funcexpr") : undefined;
   }
 
   /** Tables, joined by equalities with the row and with the caller. */
-  #readTables(query: Node, scope: Scope, operand: Operand | undefined): Reading {
+  #readTables(query: Node, scope: Scope, term: Term = {}): Reading {
     const conditions: Node[] = [];
     const { id = "", tables: entries = [] } = scope.frames[0] ?? {};
     const tables = entries.map((entry) => this.#terms.tableOf(entry));
@@ -273,45 +216,38 @@ export class Forms {
     if (entries.length === 0 || !isInner || !entries.every(isTableOrJoin)) return NOTHING;
 
     const links = new Links(id);
-    const link = (one: Operand | undefined, other: Operand | undefined) => one && other && links.join(one, other);
-    for (const condition of conditions) {
-      const [one, other] =
-        condition.tag === "OPEXPR" && this.#terms.isEquality(condition) ? condition.nodes("args") : [];
-      link(this.#terms.operandOf(one, scope), this.#terms.operandOf(other, scope));
-    }
-    link(operand && this.#terms.operandOf(targetOf(query), scope), operand);
+    links.join(this.#terms.termOf(query.target, scope), term);
+    for (const condition of conditions)
+      if (condition.tag === "OPEXPR" && this.#terms.isEquality(condition))
+        links.join(...condition.nodes("args").map((each) => this.#terms.termOf(each, scope)));
 
     const path = links.pathOf(tables);
-    const readings = links.outerPlaces().flatMap((place) => [
-      ...links.callersOf(place).map((caller) => boundBy(place, `by ${path} of`, caller)),
-      ...tables.map((table, index) => {
-        const isReference = table && this.#isReference(links, place, { entry: `${id}.${index + 1}`, table }, scope);
-        if (!isReference) return NOTHING;
-        const { bounds, pins } = this.tableReading(table, scope.role, scope.depth + 1);
-        const own = [...bounds.values()].map((each) => boundBy(place, `by ${path} of ${each.id} of`, each.caller));
-        return own.reduce(both, { bounds: new Map(), pins });
-      }),
-    ]);
-    return readings.reduce(both, NOTHING);
+    const members = links
+      .outerPlaces()
+      .flatMap((place) => links.callersOf(place).map((caller) => boundBy(place, `by ${path} of`, caller)));
+    const references = this.#referencesIn(tables, links, scope).map(({ place, table }) => {
+      const own = [...this.tableReading(table, scope.role, scope.depth + 1)].map(([key, bound]) =>
+        bound.how === ENVIRONMENT ? new Map([[key, bound]]) : boundBy(place, `by ${path} of ${key} of`, bound.caller),
+      );
+      return own.reduce(both, NOTHING);
+    });
+    return [...members, ...references].reduce(both, NOTHING);
   }
 
-  /** Whether a foreign key of the row's table, all of whose columns are compared, references a table of a query. */
-  #isReference(
-    links: Links,
-    place: string,
-    { entry, table }: { entry: string; table: Relation },
-    scope: Scope,
-  ): boolean {
-    const referencing = scope.frames[1]?.relation;
-    // A child of a table may repeat its keys.
-    if (table.kind === "r" && this.#catalogue.relations.some(({ parent }) => parent === table.object)) return false;
-    return this.#catalogue.foreignKeys.some(
-      (key) =>
-        key.table === referencing?.oid &&
-        key.parent === table.oid &&
-        key.columns.some((column) => place === `row.${column}`) &&
-        key.columns.every((column, index) => links.areEqual(`row.${column}`, `${entry}.${key.parentColumns[index]}`)),
-    );
+  /** The columns of the row's foreign keys, all of whose columns are compared, and the tables of a query that they reference. */
+  #referencesIn(tables: readonly (Relation | undefined)[], links: Links, { frames: [query, row] }: Scope) {
+    return tables.flatMap((table, index) => {
+      // A child of a table may repeat its keys.
+      if (!table || table.hasChildren) return [];
+      const columnOf = (number: number | undefined) => `${query?.id}.${index + 1}.${number}`;
+      const keys = this.#catalogue.foreignKeys.filter(
+        ({ table: referencing, parent, columns, parentColumns }) =>
+          referencing === row?.relation?.oid &&
+          parent === table.oid &&
+          columns.every((column, position) => links.areEqual(`row.${column}`, columnOf(parentColumns[position]))),
+      );
+      return keys.flatMap(({ columns }) => columns.map((column) => ({ place: `row.${column}`, table })));
+    });
   }
 }
 

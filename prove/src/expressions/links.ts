@@ -1,6 +1,6 @@
 /** Which columns and callers the equalities of a query make the same. */
 import type { Relation } from "../catalogue.ts";
-import { type Caller, callerKey, type Operand } from "./terms.ts";
+import { type Caller, callerKey, type Term } from "./terms.ts";
 
 export class Links {
   readonly #frame: string;
@@ -13,13 +13,14 @@ export class Links {
     this.#frame = frame;
   }
 
-  join(one: Operand, other: Operand): void {
-    const names = [one, other].map((operand) => {
-      if ("place" in operand) return operand.place;
-      const name = `caller ${callerKey(operand.caller)}`;
-      this.#callers.set(name, operand.caller);
-      return name;
+  /** Notes an equality of two columns, or of one with the caller. */
+  join(...terms: readonly Term[]): void {
+    const names = terms.flatMap(({ place, caller }) => {
+      const name = caller ? `caller ${callerKey(caller)}` : place;
+      if (caller && name) this.#callers.set(name, caller);
+      return name ?? [];
     });
+    if (names.length < 2) return;
     this.#equalities.push(names.toSorted().join(" = "));
     const touched = this.#classes.filter((each) => names.some((name) => each.has(name)));
     for (const each of touched) this.#classes.splice(this.#classes.indexOf(each), 1);
@@ -45,10 +46,7 @@ export class Links {
       const leads = this.#callers.has(name) ? [] : this.#classes.filter((each) => touches(each, tableOf(name)));
       for (const next of leads.flatMap((each) => [...each])) reached.add(next);
     }
-    return [...reached].flatMap((name) => {
-      const caller = this.#callers.get(name);
-      return caller ? [caller] : [];
-    });
+    return [...reached].map((name) => this.#callers.get(name)).filter((caller) => caller !== undefined);
   }
 
   /** The equalities as a text that is the same for the same query. */

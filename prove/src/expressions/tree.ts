@@ -41,7 +41,36 @@ export class Node {
     const value = this.fields.get(field) ?? null;
     return value === null || value === "false" || value === "0" || (Array.isArray(value) && value.length === 0);
   }
+
+  /** Whether a query reads rows and does nothing else: it neither groups, nor joins by UNION, nor locks, nor writes. */
+  get isPlainQuery(): boolean {
+    return this.word("commandType") === "1" && BESIDES.every((field) => this.lacks(field));
+  }
+
+  /** The one expression that a query returns. */
+  get target(): Node | undefined {
+    const [target, ...more] = this.nodes("targetList").filter((each) => each.word("resjunk") !== "true");
+    return more.length === 0 ? target?.node("expr") : undefined;
+  }
+
+  get hasTables(): boolean {
+    return this.node("jointree")?.lacks("fromlist") === false;
+  }
+
+  get hasCondition(): boolean {
+    return this.node("jointree")?.lacks("quals") === false;
+  }
+
+  /** The expression of a query without a table and without a condition. */
+  get expression(): Node | undefined {
+    return this.isPlainQuery && !this.hasTables && !this.hasCondition ? this.target : undefined;
+  }
 }
+
+/** The fields of a query that does more than to read rows. */
+const BESIDES =
+  `hasAggs hasWindowFuncs hasRecursive hasModifyingCTE hasForUpdate cteList groupClause groupingSets havingQual windowClause setOperations
+  rowMarks`.split(/\s+/);
 
 /** A tree that this reader does not understand. */
 export class UnknownTree extends Error {}
@@ -56,57 +85,51 @@ const LIST_KINDS = ["i", "o", "x", "b"];
 export function readTree(text: string): Value {
   const tokens = text.match(TOKEN) ?? [];
   let at = 0;
-  const take = (): string => {
-    const token = tokens[at];
-    if (token === undefined) throw new UnknownTree("a stored expression ends early");
-    at += 1;
-    return token;
+  const refuse = (how: string): never => {
+    throw new UnknownTree(`a stored expression ${how}`);
   };
-  const wordOf = (token: string) => token.replaceAll(/\\(.)/gsu, "$1");
-  const until = (end: string): Value[] => {
+  const take = (): string => {
+    at += 1;
+    return tokens[at - 1] ?? refuse("ends early");
+  };
+  const until = (end: string, depth: number): Value[] => {
     const values: Value[] = [];
-    while (tokens[at] !== end) values.push(value());
+    while (tokens[at] !== end) values.push(value(depth));
     at += 1;
     return values;
   };
-  const bytes = (): Uint8Array | null => {
+  const bytes = (depth: number): Uint8Array | null => {
     const length = take();
     if (tokens[at] !== "[") return null;
     at += 1;
-    const read = until("]").map((each) => Number(each) & 255);
+    const read = until("]", depth).map((each) => Number(each) & 255);
     return length === "<>" ? null : Uint8Array.from(read);
   };
-  const node = (): Node => {
+  const node = (depth: number): Node => {
     const tag = take();
-    const read = new Node(EARLIER[tag] ?? tag);
+    // Versions before 15 write the other one.
+    const read = new Node(tag === "COALESCE" ? "COALESCEEXPR" : tag);
     while (tokens[at] !== "}") {
       const label = take();
-      if (!label.startsWith(":")) throw new UnknownTree(`a stored expression of the kind ${read.tag} has another form`);
-      read.fields.set(label.slice(1), label === ":constvalue" ? bytes() : value());
+      if (!label.startsWith(":")) refuse(`of the kind ${read.tag} has another form`);
+      read.fields.set(label.slice(1), label === ":constvalue" ? bytes(depth) : value(depth));
     }
     at += 1;
     return read;
   };
-  let depth = 0;
-  const value = (): Value => {
-    depth += 1;
-    if (depth > DEPTH_MAX) throw new UnknownTree("a stored expression is too deep");
-    const read = nested();
-    depth -= 1;
-    return read;
-  };
-  const nested = (): Value => {
-    const token = take();
-    if (token === "{") return node();
+  const value = (outer: number): Value => {
+    const [depth, token] = [outer + 1, take()];
+    if (depth > DEPTH_MAX) refuse("is too deep");
+    if (token === "{") return node(depth);
     if (token === "(") {
-      const values = until(")");
-      return typeof values[0] === "string" && LIST_KINDS.includes(values[0]) ? values.slice(1) : values;
+      const values = until(")", depth);
+      return LIST_KINDS.some((kind) => values[0] === kind) ? values.slice(1) : values;
     }
-    if (token === ")" || token === "}") throw new UnknownTree("a stored expression has another form");
-    return token === "<>" ? null : wordOf(token);
+    if (token === ")" || token === "}") refuse("has another form");
+    return token === "<>" ? null : token.replaceAll(/\\(.)/gsu, "$1");
   };
-  const root = value();
-  if (at !== tokens.length) throw new UnknownTree("a stored expression has another form");
+  const root = value(0);
+  if (at !== tokens.length) refuse("has another form");
   return root;
 }
 
@@ -124,7 +147,7 @@ export function nodeOf(text: string | null): Node | undefined {
 /** The fields that name a function. */
 const FUNCTIONS = ["funcid", "opfuncid", "aggfnoid", "winfnoid", "hashfuncid", "negfuncid", "elemfuncid", "resfuncid"];
 
-/** The nodes of queries and expressions in versions 12 to 18 whose meaning this prover knows. */
+/** The nodes of queries and expressions in versions 12 to 18 whose meaning this prover knows. Those of the last line are before 15. */
 const KNOWN = new Set(
   `AGGREF ALIAS ARRAYCOERCEEXPR ARRAYEXPR BOOLEANTEST BOOLEXPR CASEEXPR CASETESTEXPR CASEWHEN COALESCEEXPR COERCETODOMAIN
   COERCETODOMAINVALUE COERCEVIAIO COLLATEEXPR COMMONTABLEEXPR CONST CONVERTROWTYPEEXPR CTECYCLECLAUSE CTESEARCHCLAUSE DISTINCTEXPR FIELDSELECT
@@ -132,20 +155,9 @@ const KNOWN = new Set(
   JSONTABLEPATH JSONTABLEPATHSCAN JSONTABLESIBLINGJOIN JSONVALUEEXPR MINMAXEXPR NAMEDARGEXPR NULLIFEXPR NULLTEST OPEXPR PARAM QUERY
   RANGETBLENTRY RANGETBLFUNCTION RANGETBLREF RELABELTYPE ROWCOMPAREEXPR ROWEXPR ROWMARKCLAUSE RTEPERMISSIONINFO SCALARARRAYOPEXPR
   SETOPERATIONSTMT SORTGROUPCLAUSE SQLVALUEFUNCTION SUBLINK SUBSCRIPTINGREF TABLEFUNC TABLESAMPLECLAUSE TARGETENTRY VAR WINDOWCLAUSE
-  WINDOWFUNC WINDOWFUNCRUNCONDITION XMLEXPR`.split(/\s+/),
+  WINDOWFUNC WINDOWFUNCRUNCONDITION XMLEXPR
+  ARRAY CASE MINMAX ROW ROWCOMPARE RTE WHEN`.split(/\s+/),
 );
-
-/** The names that versions before 15 write. */
-const EARLIER: Record<string, string> = {
-  ARRAY: "ARRAYEXPR",
-  CASE: "CASEEXPR",
-  COALESCE: "COALESCEEXPR",
-  MINMAX: "MINMAXEXPR",
-  ROW: "ROWEXPR",
-  ROWCOMPARE: "ROWCOMPAREEXPR",
-  RTE: "RANGETBLENTRY",
-  WHEN: "CASEWHEN",
-};
 
 export type Uses = { functions: Set<number>; relations: Set<number> };
 

@@ -1,5 +1,5 @@
 /** Reads all that somebody can read, and calls all that they can call, to compare it with what `ug prove` says. */
-import { type Database, identifier, rowsOf, withRollback, withSavepoint } from "../../../prove/src/database.ts";
+import { type Database, rowsOf, withRollback, withSavepoint } from "../../../prove/src/database.ts";
 
 /** The arguments with which functions are called. */
 const ARGUMENTS: Record<string, readonly string[]> = {
@@ -12,7 +12,7 @@ const CALLS_MAX = 12;
 
 const RELATIONS = `
   SELECT format('%I.%I', n.nspname, c.relname) AS name, c.relkind IN ('r', 'p') AS "isTable",
-    array_agg(a.attname::text ORDER BY a.attnum) FILTER (WHERE has_column_privilege(c.oid, a.attnum, 'SELECT')) AS columns
+    array_agg(quote_ident(a.attname) ORDER BY a.attnum) FILTER (WHERE has_column_privilege(c.oid, a.attnum, 'SELECT')) AS columns
   FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
   WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f') AND c.oid >= 16384 GROUP BY c.oid, n.nspname ORDER BY c.oid`;
 const ROUTINES = `
@@ -20,7 +20,7 @@ const ROUTINES = `
     ARRAY(SELECT format_type(t, NULL) FROM unnest(f.proargtypes) t) AS types
   FROM pg_proc f JOIN pg_namespace n ON n.oid = f.pronamespace
   WHERE f.oid >= 16384 AND f.prokind IN ('f', 'a') AND NOT EXISTS (SELECT FROM pg_depend d WHERE d.objid = f.oid AND d.deptype = 'e') ORDER BY f.oid`;
-const ROLES = `SELECT r.rolname::text AS name FROM pg_roles r
+const ROLES = `SELECT quote_ident(r.rolname) AS name FROM pg_roles r
   WHERE pg_has_role(session_user, r.oid, 'MEMBER') AND NOT r.rolsuper AND r.rolname !~ '^pg_'`;
 
 /** The texts of the rows of each table, view and call, as each role that the login can become; undefined if PostgreSQL refuses. */
@@ -35,7 +35,7 @@ export const readEverything = (database: Database, sql: string): Promise<Readabl
       await withSavepoint(database, async () => {
         await database.query("SET LOCAL search_path = pg_catalog");
         for (const each of sql.split(";").filter((part) => part.trim() !== "")) await database.query(each);
-        await database.query(`SET LOCAL ROLE ${identifier(name)}`);
+        await database.query(`SET LOCAL ROLE ${name}`);
         found.push(...(await readAsRole(database)).map((each) => ({ ...each, name: `${each.name} as ${name}` })));
       });
     return found;
@@ -50,7 +50,7 @@ async function readAsRole(database: Database): Promise<Readable> {
         readable.push({
           name: name + suffix,
           isTable,
-          rows: await textsOf(database, `SELECT ROW(${columns.map(identifier).join(", ")})::text AS text FROM ${name}`),
+          rows: await textsOf(database, `SELECT ROW(${columns.join(", ")})::text AS text FROM ${name}`),
         });
   };
   await readTables("");
