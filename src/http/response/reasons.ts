@@ -1,55 +1,40 @@
 import type { ReasonName } from "../../domain/credentials/reasons.ts";
 import type { Failure } from "../../domain/failure.ts";
 
+type Explained = { code: Failure["code"]; message: string };
+
+/** Reasons with one code, each with its message. */
+const withCode = <Name extends ReasonName>(code: Failure["code"], messages: Record<Name, string>) =>
+  Object.fromEntries(Object.entries<string>(messages).map(([name, message]) => [name, { code, message }])) as Record<
+    Name,
+    Explained
+  >;
+
 /** The code of each reason, which a refusal has too, and the sentence that says what to do. */
-export const REASONS = {
-  unsigned: {
-    code: "unauthenticated",
-    message:
+export const REASONS: Record<ReasonName, Explained> = {
+  ...withCode("unauthenticated", {
+    unsigned:
       "No signing key of this service verifies it: it is cut off or mistyped, is of another deployment, was signed with a key that has been removed, or is forged.",
-  },
-  key_unknown: {
-    code: "unauthenticated",
-    message:
+    key_unknown:
       "The service does not know this key: it was deleted to make room for a newer one, or it is forged. Issue another key.",
-  },
-  environment_unknown: {
-    code: "unauthenticated",
-    message: "The environment of the key does not exist: it was erased. Issue a key of another one.",
-  },
-  key_revoked: {
-    code: "credential_revoked",
-    message: "The key was revoked, or replaced by a roll. Use the current one.",
-  },
-  key_expired: { code: "credential_expired", message: "The key has expired. Issue another one." },
-  session_expired: {
-    code: "credential_expired",
-    message: "The session has expired. The page must ask its server for another one.",
-  },
-  session_ended: {
-    code: "credential_revoked",
-    message: "The session, or all sessions of its person, were ended. Sessions that are minted now work.",
-  },
-  sessions_ended: {
-    code: "credential_revoked",
-    message:
+    environment_unknown: "The environment of the key does not exist: it was erased. Issue a key of another one.",
+  }),
+  ...withCode("credential_revoked", {
+    key_revoked: "The key was revoked, or replaced by a roll. Use the current one.",
+    session_ended: "The session, or all sessions of its person, were ended. Sessions that are minted now work.",
+    sessions_ended:
       "All sessions of the group were ended after this one was minted, or the group's token was rotated. Sessions that are minted now work.",
-  },
-  minter_ended: {
-    code: "credential_revoked",
-    message: "The API key that minted the session was revoked or has expired. Give the backend another key.",
-  },
+    minter_ended: "The API key that minted the session was revoked or has expired. Give the backend another key.",
+    group_unknown: "The group does not exist: it was purged, or its environment was erased.",
+    group_deleted: "The group was deleted. If it is restored in time, its token and sessions work again.",
+  }),
+  ...withCode("credential_expired", {
+    key_expired: "The key has expired. Issue another one.",
+    session_expired: "The session has expired. The page must ask its server for another one.",
+  }),
   superseded: {
     code: "token_superseded",
     message: "The token was replaced by a rotation. Use the current one; a GET with the user_group_id shows it.",
-  },
-  group_unknown: {
-    code: "credential_revoked",
-    message: "The group does not exist: it was purged, or its environment was erased.",
-  },
-  group_deleted: {
-    code: "credential_revoked",
-    message: "The group was deleted. If it is restored in time, its token and sessions work again.",
   },
   suspended: {
     code: "user_group_suspended",
@@ -72,4 +57,4 @@ export const REASONS = {
     code: "token_in_browser",
     message: "The service refuses long-lived tokens from browsers. Give the page a viewer session.",
   },
-} satisfies Record<ReasonName, { code: Failure["code"]; message: string }>;
+};
