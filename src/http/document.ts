@@ -1,4 +1,4 @@
-import { BODY_BYTES_MAX, RATE_LIMIT_SECONDS, UNAVAILABLE_RETRY_SECONDS } from "../../common/limits.ts";
+import { BODY_BYTES_MAX } from "../../common/limits.ts";
 import { type Access, accessOf } from "./access.ts";
 import { errorSchemas, refusalResponses } from "./openapi/failures.ts";
 import { components, jsonSchema } from "./openapi/json-schema.ts";
@@ -8,7 +8,9 @@ import {
   type DescribedCall,
   type Operation,
   REQUEST_HEADERS,
+  RESPONSE_HEADERS,
   refusalsOf,
+  type Tag,
 } from "./openapi/operation.ts";
 import { referenceOperations } from "./openapi/reference.ts";
 import { describeFields } from "./openapi/request-fields.ts";
@@ -44,7 +46,7 @@ Calls that destroy data have the field \`x-destructive: true\`, so that a genera
 The examples for curl read the credentials from the shell variables \`API_KEY\`, \`SESSION\` (of a viewer), \`TOKEN\` (of a user
 group) and \`OPERATOR_KEY\`.`;
 
-const TAGS: Record<Operation["tag"], string> = {
+const TAGS: Record<Tag, string> = {
   "User groups": "What integrators do with their groups, from their servers.",
   Events: "The changes of an environment: who changed what, and when.",
   Dashboards:
@@ -65,75 +67,34 @@ const CREDENTIALS: Record<CredentialName, string> = {
     "browser sends it. An operator names an environment in the query.",
 };
 
-const RESPONSE_HEADERS: Record<string, { description: string; schema: object; required?: false }> = {
-  "X-Request-Id": {
-    description: "The request's id, to look up in the log.",
-    schema: { type: "string", format: "uuid" },
-  },
-  ETag: {
-    description: "The state of the group, for If-Match.",
-    schema: { type: "string", examples: ['"1.1"'] },
-  },
-  "Retry-After": {
-    description: "The seconds after which to repeat the call.",
-    schema: { type: "string", enum: [String(RATE_LIMIT_SECONDS), String(UNAVAILABLE_RETRY_SECONDS)] },
-  },
-  "WWW-Authenticate": { description: "The scheme to authenticate by.", schema: { const: "Token" } },
-  Location: { description: "The path to go to.", schema: { type: "string", format: "uri-reference" } },
-  Vary: { description: "The header of the request that chooses the answer.", schema: { const: "Accept" } },
-  Allow: { description: "The methods that this path takes.", schema: { type: "string" } },
-  "X-Answered-By": {
-    description:
-      "What has answered: the directory, which knows every change; or the index of tokens or the session itself, which may be stale.",
-    schema: { enum: ["directory", "index", "session"] },
-  },
-  "X-User-Group-Team-Id": {
-    description: "The number of the group.",
-    schema: { type: "string", pattern: "^\\d+$" },
-  },
-  "X-User-Group-Id": { description: "Your id of the group, percent-encoded.", schema: { type: "string" } },
-  "X-Viewer-Id": {
-    description: "Your id of the person, percent-encoded; empty without one.",
-    schema: { type: "string" },
-  },
-  "X-User-Group-Audience": {
-    description: "The environment of the credential, as <workspace>/<environment>.",
-    schema: { type: "string" },
-  },
-  Age: {
-    description:
-      "The age of an answer of the index or of the session, in seconds. An answer of the directory has none.",
-    schema: { type: "string", pattern: "^\\d+$" },
-    required: false,
-  },
-  "Idempotent-Replayed": {
-    description:
-      "Present in the answer to a repeated call: the answer is the stored one of the first call, and nothing was changed.",
-    schema: { const: "true" },
-    required: false,
-  },
-  "Access-Control-Allow-Origin": { description: "Any origin may read the answer.", schema: { const: "*" } },
-};
-
-/** Every call of the service; without one of them this does not compile. Those of one tag are neighbours, because the page /docs/calls groups them by tag. */
-const OPERATIONS: Record<DescribedCall, Operation> = {
-  ...userGroupOperations,
-  ...userGroupByNumberOperations,
-  ...eventOperations,
-  ...viewerOperations,
-  ...viewerSessionOperations,
-  ...apiKeyOperations,
-  ...operatorOperations,
-  ...credentialOperations,
-  ...environmentOperations,
-  ...backupOperations,
-  ...publicKeyOperations,
-  ...whoamiOperations,
-  ...referenceOperations,
-};
-
 const mapEntries = <In, Out>(object: Record<string, In>, map: (value: In, name: string) => [string, Out]) =>
   Object.fromEntries(Object.entries(object).map(([name, value]) => map(value, name)));
+
+/** The operations of a resource, each with its tag: `tag`, unless it has another one. */
+const tagged = <Call extends DescribedCall>(tag: Tag, operations: Record<Call, Operation>) =>
+  mapEntries(operations, (operation: Operation, call) => [call, { tag, ...operation }]) as Record<
+    Call,
+    TaggedOperation
+  >;
+
+type TaggedOperation = Operation & { tag: Tag };
+
+/** Every call of the service; without one of them this does not compile. Those of one tag are neighbours, because the page /docs/calls groups them by tag. */
+const OPERATIONS: Record<DescribedCall, TaggedOperation> = {
+  ...tagged("User groups", userGroupOperations),
+  ...tagged("User groups", userGroupByNumberOperations),
+  ...tagged("Events", eventOperations),
+  ...tagged("Dashboards", viewerOperations),
+  ...tagged("Dashboards", viewerSessionOperations),
+  ...tagged("API keys", apiKeyOperations),
+  ...tagged("Operators", operatorOperations),
+  ...tagged("Operators", credentialOperations),
+  ...tagged("Operators", environmentOperations),
+  ...tagged("Operators", backupOperations),
+  ...tagged("About", publicKeyOperations),
+  ...tagged("About", whoamiOperations),
+  ...tagged("About", referenceOperations),
+};
 
 const headerRefs = (names: readonly string[]) =>
   Object.fromEntries(["X-Request-Id", ...names].map((name) => [name, { $ref: `#/components/headers/${name}` }]));
@@ -158,7 +119,7 @@ function parameters(place: "path" | "query", object: Operation["path"] | Operati
 }
 
 /** A call as the document has it: its method, its path with parameters in braces, and its entry in the table of access. */
-type Described = { method: string; path: string; access: Access | undefined; operation: Operation };
+type Described = { method: string; path: string; access: Access | undefined; operation: TaggedOperation };
 
 const DESCRIBED = Object.entries(OPERATIONS).map(([call, operation]): Described => {
   const [method = "", pattern = ""] = call.split(" ");
@@ -255,7 +216,7 @@ function described({ method, path, access, operation }: Described): object {
     ],
     responses: {
       ...(answer.foundDescription && { 200: success(answer, answer.foundDescription) }),
-      [answer.status]: success(answer, answer.description),
+      [answer.status ?? 200]: success(answer, answer.description),
       ...(operation.redirectDescription && {
         302: { description: operation.redirectDescription, headers: headerRefs(["Location", "Vary"]) },
       }),

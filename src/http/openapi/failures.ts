@@ -3,17 +3,15 @@ import { ISSUES_MAX } from "../../../common/limits.ts";
 import { ROLES, SCOPES } from "../../domain/credentials/rights.ts";
 import { type Failure, type FailureOf, UNREADY } from "../../domain/failure.ts";
 import { FAILURES } from "../response/failures.ts";
-import { Audience } from "./fields.ts";
+import { Audience, field } from "./fields.ts";
 import { components, jsonSchema } from "./json-schema.ts";
 
 export type Code = Failure["code"];
 
 const Issue = z
   .strictObject({
-    path: z
-      .array(z.union([z.string(), z.int()]))
-      .meta({ description: "Where: the keys from the top down.", examples: [["user_group_id"]] }),
-    message: z.string().meta({ description: "How to fix it, for people.", examples: ["Give a string."] }),
+    path: field(z.array(z.union([z.string(), z.int()])), "Where: the keys from the top down.", ["user_group_id"]),
+    message: field(z.string(), "How to fix it, for people.", "Give a string."),
   })
   .meta({ id: "Issue", description: "One fault of a request." });
 
@@ -26,64 +24,51 @@ type CodeWithFields = { [C in Code]: FieldsOf<C> extends never ? never : C }[Cod
 /** The fields of the failures that have some, besides code and message. A new field without its schema does not compile. */
 const FIELDS: { [C in CodeWithFields]: { [Field in FieldsOf<C>]: z.ZodType<FailureOf<C>[Field]> } } = {
   insufficient_access: {
-    required_scope: z
-      .enum(SCOPES)
-      .optional()
-      .meta({ description: "The scope that the API key lacks.", examples: ["groups:write"] }),
-    required_role: z.enum(ROLES).optional().meta({ description: "The role that the operator lacks." }),
+    required_scope: field(z.enum(SCOPES).optional(), "The scope that the API key lacks.", "groups:write"),
+    required_role: field(z.enum(ROLES).optional(), "The role that the operator lacks."),
   },
   audience_mismatch: {
-    audience: Audience.meta({ description: "The environment of the credential.", examples: ["acme/Testing"] }),
-    expected_audience: Audience.meta({ description: "The environment that the call expects." }),
+    audience: field(Audience, "The environment of the credential.", "acme/Testing"),
+    expected_audience: field(Audience, "The environment that the call expects."),
   },
   method_not_allowed: {
-    allow: z
-      .array(z.string())
-      .meta({ description: "The methods that this path takes.", examples: [["GET", "PUT", "POST", "DELETE"]] }),
+    allow: field(z.array(z.string()), "The methods that this path takes.", ["GET", "PUT", "POST", "DELETE"]),
   },
   user_group_mismatch: {
-    guard: z
-      .enum(["user_group_id", "data_source_provided_id"])
-      .meta({ description: "The field that does not match.", examples: ["user_group_id"] }),
+    guard: field(
+      z.enum(["user_group_id", "data_source_provided_id"]),
+      "The field that does not match.",
+      "user_group_id",
+    ),
   },
   unexpected_page: {
-    expected_page: z.int().meta({ description: "The number of the page to send next.", examples: [2] }),
+    expected_page: field(z.int(), "The number of the page to send next.", 2),
   },
   invalid_backup: {
-    line: z.int().meta({ description: "The number of the line within the page, from 1.", examples: [17] }),
-    reason: z.string().meta({ description: "What is wrong.", examples: ["The line is not a JSON object."] }),
+    line: field(z.int(), "The number of the line within the page, from 1.", 17),
+    reason: field(z.string(), "What is wrong.", "The line is not a JSON object."),
   },
   invalid_body: {
-    issues: z
-      .array(Issue)
-      .min(1)
-      .max(ISSUES_MAX)
-      .meta({
-        description: "All that is wrong, at once.",
-        examples: [[{ path: ["propertes"], message: "This call takes no such field." }]],
-      }),
+    issues: field(z.array(Issue).min(1).max(ISSUES_MAX), "All that is wrong, at once.", [
+      { path: ["propertes"], message: "This call takes no such field." },
+    ]),
   },
   unknown_variable: {
-    variable: z.string().meta({ description: "The variable that is missing.", examples: ["user_group.plan"] }),
+    variable: field(z.string(), "The variable that is missing.", "user_group.plan"),
   },
   unusable_variable: {
-    variable: z.string().meta({ description: "The variable with such a value.", examples: ["user_group.plans"] }),
+    variable: field(z.string(), "The variable with such a value.", "user_group.plans"),
   },
   invalid_template: {
-    position: z
-      .int()
-      .min(0)
-      .meta({ description: "Where in the template, in UTF-16 code units.", examples: [39] }),
-    reason: z.string().meta({
-      description: "What to fix, for people.",
-      examples: ["A variable in a string cannot be a parameter. Move it outside."],
-    }),
+    position: field(z.int().min(0), "Where in the template, in UTF-16 code units.", 39),
+    reason: field(
+      z.string(),
+      "What to fix, for people.",
+      "A variable in a string cannot be a parameter. Move it outside.",
+    ),
   },
   not_ready: {
-    failed: z.array(z.enum(UNREADY)).meta({
-      description: "What was found to be wrong.",
-      examples: [["registry"]],
-    }),
+    failed: field(z.array(z.enum(UNREADY)), "What was found to be wrong.", ["registry"]),
   },
 };
 
@@ -105,15 +90,14 @@ export const errorSchemas = () => ({
     {},
     ...CODES.map((code) => {
       const { status, message } = FAILURES[code];
-      const error = z
-        .strictObject({
-          code: z.literal(code).meta({ description: "What went wrong, for programs." }),
-          message: z
-            .string()
-            .meta({ description: "How to fix it, for people; it may be reworded.", examples: [message] }),
+      const error = field(
+        z.strictObject({
+          code: field(z.literal(code), "What went wrong, for programs."),
+          message: field(z.string(), "How to fix it, for people; it may be reworded.", message),
           ...fieldsOf(code),
-        })
-        .meta({ description: `Status ${status}. ${message}` });
+        }),
+        `Status ${status}. ${message}`,
+      );
       return components(schemaName(code), error, "output");
     }),
   ),

@@ -2,32 +2,32 @@ import * as z from "zod";
 
 /** The fields that several answers have, for the OpenAPI document alone: the Worker does not import this. */
 
-export const Success = z.literal(1).meta({ description: "1 for a success; a refusal has 0." });
+/** A schema, and what the document says of it: a description, and examples. */
+export const field = <Schema extends z.ZodType>(schema: Schema, description: string, ...examples: unknown[]): Schema =>
+  schema.meta({ description, ...(examples.length > 0 && { examples }) });
 
-export const Tag = z
-  .enum(["Customer", "Testing"])
-  .nullable()
-  .meta({ description: "The environment of the API key that created the group.", examples: ["Testing"] });
+export const Success = field(z.literal(1), "1 for a success; a refusal has 0.");
 
-export const Workspace = z
-  .string()
-  .meta({ description: "The integrating application, by its slug.", examples: ["acme"] });
+export const Tag = field(
+  z.enum(["Customer", "Testing"]).nullable(),
+  "The environment of the API key that created the group.",
+  "Testing",
+);
+
+export const Workspace = field(z.string(), "The integrating application, by its slug.", "acme");
 
 /** The name of an environment, as the claim `aud` of a session has it. */
-export const Audience = z.string().meta({
-  description: "The environment of the credential, as <workspace>/<environment>: the claim aud of a session.",
-  examples: ["acme/Customer"],
-});
+export const Audience = field(
+  z.string(),
+  "The environment of the credential, as <workspace>/<environment>: the claim aud of a session.",
+  "acme/Customer",
+);
 
 /** A number that the service gives, such as an id, from 1 on. */
-export const number = (description: string, example = 1) =>
-  z
-    .int()
-    .min(1)
-    .meta({ description, examples: [example] });
+export const number = (description: string, example = 1) => field(z.int().min(1), description, example);
 
 /** A number in a path, within the bounds of `pathNumber`. */
-export const numberInPath = (description: string) => z.int().min(1).max(999_999_999_999_999).meta({ description });
+export const numberInPath = (description: string) => field(z.int().min(1).max(999_999_999_999_999), description);
 
 /** The `id` in a path. */
 export const byId = (description: string) => ({
@@ -39,7 +39,6 @@ export const byId = (description: string) => ({
 
 /** The answer to a list. `name` is that of the schema among the components. */
 export const page = (name: string, schema: z.ZodType) => ({
-  status: 200 as const,
   description: "One page, and the cursor of the next.",
   content: { name, schema },
 });
@@ -53,11 +52,7 @@ export const time = (description: string) =>
 
 /** A time in ISO 8601, or `null`. */
 export const timeOrNull = (description: string) =>
-  z
-    .string()
-    .meta({ format: "date-time" })
-    .nullable()
-    .meta({ description, examples: [null] });
+  field(z.string().meta({ format: "date-time" }).nullable(), description, null);
 
 /** The times of an API key or of an operator, as `timesOf` encodes them. */
 export const KeyTimes = {
@@ -71,7 +66,4 @@ export const KeyTimes = {
 export const Done = z.strictObject({ success: Success });
 
 /** `next_cursor` of a page. */
-export const NextCursor = z
-  .string()
-  .nullable()
-  .meta({ description: "The cursor of the next page, or null on the last one.", examples: [null] });
+export const NextCursor = field(z.string().nullable(), "The cursor of the next page, or null on the last one.", null);

@@ -1,16 +1,24 @@
 import type * as z from "zod";
-import { LEASE_SECONDS_MAX, STALE_SECONDS_MIN } from "../../../common/limits.ts";
+import {
+  LEASE_SECONDS_MAX,
+  RATE_LIMIT_SECONDS,
+  STALE_SECONDS_MIN,
+  UNAVAILABLE_RETRY_SECONDS,
+} from "../../../common/limits.ts";
 import type { ACCESS, Access } from "../access.ts";
 import type { Code } from "./failures.ts";
 import { EXAMPLE_TOKEN } from "./fields.ts";
 
 /** The shape of the OpenAPI document's operations, and what several of them share. The Worker does not import this. */
 
+export type Tag = "User groups" | "Events" | "Dashboards" | "API keys" | "Operators" | "About";
+
 type Content = { name: string; schema: z.core.$ZodType; example: object };
 
 export type Operation = {
   id: string;
-  tag: "User groups" | "Events" | "Dashboards" | "API keys" | "Operators" | "About";
+  /** Its group in the document, unless that is the one of its resource. */
+  tag?: Tag;
   summary: string;
   description: string;
   /** What the call takes away without a replacement, and until when it can be brought back. Only calls that do so have it. */
@@ -26,7 +34,8 @@ export type Operation = {
   /** The same body as a merge patch. */
   patch?: Content;
   answer: {
-    status: 200 | 201 | 204;
+    /** 200 unless it is another one. */
+    status?: 201 | 204;
     description: string;
     /** What a 200 with the same content means, of a call that answers 201 only when it has created something. */
     foundDescription?: string;
@@ -37,7 +46,7 @@ export type Operation = {
   /** What a 302 means, of a call that sends browsers elsewhere. */
   redirectDescription?: string;
   /** The refusals of this call, besides those that come from its credentials, its body and its headers. */
-  refusals: Code[];
+  refusals?: Code[];
 };
 
 /** The kinds of credentials, by the names of their security schemes. */
@@ -62,7 +71,7 @@ const EVERYWHERE: Code[] = [
 const WITH_OPTIONAL_BODY: Code[] = ["malformed_json", "body_timeout", "body_too_large", "unsupported_media_type"];
 
 /** All refusals of a call, sorted by where they come from. */
-export const refusalsOf = ({ refusals, headers = [] }: Operation, access: Access | undefined): Code[] => {
+export const refusalsOf = ({ refusals = [], headers = [] }: Operation, access: Access | undefined): Code[] => {
   const hasKeys = access?.scope !== undefined || access?.role !== undefined;
   return [
     ...EVERYWHERE,
@@ -115,6 +124,57 @@ export const REQUEST_HEADERS: Record<string, { description: string; schema: obje
     schema: { type: "string" },
     example: `max-age=${STALE_SECONDS_MIN}`,
   },
+};
+
+/** The headers of answers. Each is always there, unless it says otherwise. */
+export const RESPONSE_HEADERS: Record<string, { description: string; schema: object; required?: false }> = {
+  "X-Request-Id": {
+    description: "The request's id, to look up in the log.",
+    schema: { type: "string", format: "uuid" },
+  },
+  ETag: {
+    description: "The state of the group, for If-Match.",
+    schema: { type: "string", examples: ['"1.1"'] },
+  },
+  "Retry-After": {
+    description: "The seconds after which to repeat the call.",
+    schema: { type: "string", enum: [String(RATE_LIMIT_SECONDS), String(UNAVAILABLE_RETRY_SECONDS)] },
+  },
+  "WWW-Authenticate": { description: "The scheme to authenticate by.", schema: { const: "Token" } },
+  Location: { description: "The path to go to.", schema: { type: "string", format: "uri-reference" } },
+  Vary: { description: "The header of the request that chooses the answer.", schema: { const: "Accept" } },
+  Allow: { description: "The methods that this path takes.", schema: { type: "string" } },
+  "X-Answered-By": {
+    description:
+      "What has answered: the directory, which knows every change; or the index of tokens or the session itself, which may be stale.",
+    schema: { enum: ["directory", "index", "session"] },
+  },
+  "X-User-Group-Team-Id": {
+    description: "The number of the group.",
+    schema: { type: "string", pattern: "^\\d+$" },
+  },
+  "X-User-Group-Id": { description: "Your id of the group, percent-encoded.", schema: { type: "string" } },
+  "X-Viewer-Id": {
+    description: "Your id of the person, percent-encoded; empty without one.",
+    schema: { type: "string" },
+  },
+  "X-User-Group-Audience": {
+    description: "The environment of the credential, as <workspace>/<environment>.",
+    schema: { type: "string" },
+  },
+  Age: {
+    description:
+      "The age of an answer of the index or of the session, in seconds. An answer of the directory has none.",
+    schema: { type: "string", pattern: "^\\d+$" },
+    required: false,
+  },
+  "Idempotent-Replayed": {
+    description:
+      "Present in the answer to a repeated call: the answer is the stored one of the first call, and nothing was changed.",
+    schema: { const: "true" },
+    required: false,
+  },
+  "Access-Control-Allow-Origin": { description: "Any origin may read the answer.", schema: { const: "*" } },
 };
 
 /** The header Authorization with the shell variable that stands for a credential. */

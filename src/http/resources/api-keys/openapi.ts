@@ -1,6 +1,17 @@
 import * as z from "zod";
 import { SCOPES } from "../../../domain/credentials/rights.ts";
-import { byId, Done, KeyTimes, NextCursor, number, page, Success, Tag, Workspace } from "../../openapi/fields.ts";
+import {
+  byId,
+  Done,
+  field,
+  KeyTimes,
+  NextCursor,
+  number,
+  page,
+  Success,
+  Tag,
+  Workspace,
+} from "../../openapi/fields.ts";
 import type { Operations } from "../../openapi/operation.ts";
 import { describeFields, graceOf, pageOf } from "../../openapi/request-fields.ts";
 import { ReasonBody, RollKeyBody } from "../fields.ts";
@@ -11,16 +22,14 @@ const ApiKey = z
   .strictObject({
     id: number("The key's number in its environment."),
     workspace: Workspace,
-    environment: Tag.meta({ description: "The environment in which the key acts." }),
-    name: z.string().meta({ description: "The name of the key in lists.", examples: ["backend"] }),
-    access: z
-      .enum(["read", "write"])
-      .nullable()
-      .meta({ description: "The access that was chosen, or null for a key with scopes.", examples: ["write"] }),
-    scopes: z
-      .array(z.enum(SCOPES))
-      .readonly()
-      .meta({ description: "What the key may do.", examples: [[...SCOPES]] }),
+    environment: field(Tag, "The environment in which the key acts."),
+    name: field(z.string(), "The name of the key in lists.", "backend"),
+    access: field(
+      z.enum(["read", "write"]).nullable(),
+      "The access that was chosen, or null for a key with scopes.",
+      "write",
+    ),
+    scopes: field(z.array(z.enum(SCOPES)).readonly(), "What the key may do.", [...SCOPES]),
     ...KeyTimes,
   })
   .meta({ id: "ApiKey", description: "An API key's properties, without the key itself." }) satisfies z.ZodType<
@@ -30,17 +39,17 @@ const ApiKey = z
 /** It has the form of a real key, and no service has signed it. */
 const EXAMPLE_KEY = "ugk_testing_AQJrMQRhY21lAAAAAAAAAAH1capqLmkHLy3gewcjFy7rxfj97h86DsxjIpgwdztY8A";
 
-const Key = z.string().meta({ description: "The key itself. No other answer shows it.", examples: [EXAMPLE_KEY] });
+const Key = field(z.string(), "The key itself. No other answer shows it.", EXAMPLE_KEY);
 
 const IssuedKey = z.strictObject({
   success: Success,
-  api_key: ApiKey.meta({ description: "The key's properties." }),
+  api_key: field(ApiKey, "The key's properties."),
   key: Key,
 });
 
 const ListedKeys = z.strictObject({
   success: Success,
-  api_keys: z.array(ApiKey).meta({ description: "One page of keys, oldest first." }),
+  api_keys: field(z.array(ApiKey), "One page of keys, oldest first."),
   next_cursor: NextCursor,
 });
 
@@ -52,7 +61,6 @@ const BY_ID = byId("The key's number, as the list shows it.");
 export const apiKeyOperations = {
   "POST /api/keys": {
     id: "issueKey",
-    tag: "API keys",
     summary: "Issue an API key",
     description:
       "Issues a key for one workspace and environment, which the first key creates. The answer is the only one that shows the key.",
@@ -68,21 +76,17 @@ export const apiKeyOperations = {
       example: { ...AN_ENVIRONMENT, name: "backend", access: "write", expires_in_seconds: 7_776_000 },
     },
     answer: { status: 201, description: "The key.", content: { name: "IssuedKey", schema: IssuedKey } },
-    refusals: [],
   },
   "GET /api/keys": {
     id: "listKeys",
-    tag: "API keys",
     summary: "List API keys",
     description:
       "The keys of an environment, revoked and expired ones included, page by page. The list never shows a key itself.",
     query: { schema: describeFields(KeysQuery(), pageOf("keys")), example: { limit: 10 } },
     answer: page("ListedKeys", ListedKeys),
-    refusals: [],
   },
   "POST /api/keys/:id/roll": {
     id: "rollKey",
-    tag: "API keys",
     summary: "Roll an API key",
     description:
       "Issues a key with the same name, scopes and expiry. The old key ends after the grace, or at once without one.",
@@ -97,13 +101,12 @@ export const apiKeyOperations = {
   },
   "DELETE /api/keys/:id": {
     id: "revokeKey",
-    tag: "API keys",
     summary: "Revoke an API key",
     description: "The key is refused from the answer on. A second call changes nothing.",
     destroys: "A revoked key never becomes valid again.",
     ...BY_ID,
     body: { name: "ReasonBody", schema: ReasonBody(), example: { reason: "found in a public repository" } },
-    answer: { status: 200, description: "The key is revoked.", content: { name: "Done", schema: Done } },
+    answer: { description: "The key is revoked.", content: { name: "Done", schema: Done } },
     refusals: ["api_key_not_found"],
   },
 } satisfies Operations;

@@ -1,20 +1,19 @@
 import * as z from "zod";
-import { Success } from "../../openapi/fields.ts";
+import { field, Success } from "../../openapi/fields.ts";
 import type { Operations } from "../../openapi/operation.ts";
 import { describeFields } from "../../openapi/request-fields.ts";
 import { BackupQuery, RestoreQuery } from "./wire.ts";
 
 const Restored = z.strictObject({
   success: Success,
-  page: z.int().meta({ description: "The number of the page that was taken.", examples: [1] }),
-  done: z.boolean().meta({ description: "Whether it was the last one.", examples: [false] }),
+  page: field(z.int(), "The number of the page that was taken.", 1),
+  done: field(z.boolean(), "Whether it was the last one.", false),
 });
 
 /** The calls that back up and restore. */
 export const backupOperations = {
   "GET /api/backup": {
     id: "backUp",
-    tag: "Operators",
     summary: "Back up an environment, or the registry",
     description:
       "One page of a backup, as lines of JSON. A file is its pages in order, until `next_cursor` is null. It has hashes and halves of " +
@@ -25,12 +24,11 @@ export const backupOperations = {
       }),
       example: {},
     },
-    answer: { status: 200, description: "One page.", content: "application/x-ndjson" },
+    answer: { description: "One page.", content: "application/x-ndjson" },
     refusals: ["cursor_expired"],
   },
   "POST /api/restore": {
     id: "restore",
-    tag: "Operators",
     summary: "Restore a backup",
     description:
       "Takes the pages of a backup, one at a time and in their order, into an environment without keys and groups, or without one into a " +
@@ -45,7 +43,7 @@ export const backupOperations = {
       example: {},
     },
     rawBody: "application/x-ndjson",
-    answer: { status: 200, description: "The page was taken.", content: { name: "Restored", schema: Restored } },
+    answer: { description: "The page was taken.", content: { name: "Restored", schema: Restored } },
     refusals: ["environment_not_empty", "unexpected_page", "invalid_backup"],
   },
 } satisfies Operations;

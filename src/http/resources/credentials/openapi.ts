@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { Audience, EXAMPLE_TOKEN, Success, timeOrNull } from "../../openapi/fields.ts";
+import { Audience, EXAMPLE_TOKEN, field, Success, timeOrNull } from "../../openapi/fields.ts";
 import type { Operations } from "../../openapi/operation.ts";
 import { describeFields } from "../../openapi/request-fields.ts";
 import { EXPLAINED_KINDS } from "../../operations/explain-credential.ts";
@@ -12,38 +12,29 @@ const CODES = [...new Set(Object.values(REASONS).map(({ code }) => code))];
 
 const Reason = z
   .strictObject({
-    code: z.enum(CODES).meta({ description: "The code of the refusal.", examples: ["user_group_suspended"] }),
-    message: z
-      .string()
-      .meta({ description: "What has happened and what to do, for people.", examples: ["Resume it."] }),
+    code: field(z.enum(CODES), "The code of the refusal.", "user_group_suspended"),
+    message: field(z.string(), "What has happened and what to do, for people.", "Resume it."),
     since: timeOrNull(
       "Since when this is the case, or null if that is not known. For a superseded token, the time of the group's last rotation, or the end of its grace.",
     ),
-    by: Actor.nullable().meta({
-      description: "Who has done it, or null if nobody has, or its event is no longer kept.",
-    }),
+    by: field(Actor.nullable(), "Who has done it, or null if nobody has, or its event is no longer kept."),
   })
   .meta({ id: "CredentialReason", description: "Why a credential is refused." });
 
 const ExplainedCredential = z
   .strictObject({
-    kind: z
-      .enum(EXPLAINED_KINDS)
-      .meta({ description: "The kind of credential; unknown if no signing key of this service verifies it." }),
-    number: z
-      .int()
-      .nullable()
-      .meta({
-        description:
-          "The number of the key or operator, or of a viewer's group; null for OPERATOR_TOKEN and an unknown text.",
-        examples: [1],
-      }),
-    audience: Audience.nullable().meta({
-      description: "The environment of the credential, or null.",
-      examples: ["acme/Customer"],
-    }),
-    valid: z.boolean().meta({ description: "Whether there is no reason to refuse it.", examples: [false] }),
-    reasons: z.array(Reason).meta({ description: "All reasons, in the order in which the service checks them." }),
+    kind: field(
+      z.enum(EXPLAINED_KINDS),
+      "The kind of credential; unknown if no signing key of this service verifies it.",
+    ),
+    number: field(
+      z.int().nullable(),
+      "The number of the key or operator, or of a viewer's group; null for OPERATOR_TOKEN and an unknown text.",
+      1,
+    ),
+    audience: field(Audience.nullable(), "The environment of the credential, or null.", "acme/Customer"),
+    valid: field(z.boolean(), "Whether there is no reason to refuse it.", false),
+    reasons: field(z.array(Reason), "All reasons, in the order in which the service checks them."),
   })
   .meta({ id: "ExplainedCredential", description: "A credential, without its text." }) satisfies z.ZodType<
   ReturnType<typeof explanationBody>
@@ -51,14 +42,13 @@ const ExplainedCredential = z
 
 const Explained = z.strictObject({
   success: Success,
-  credential: ExplainedCredential.meta({ description: "The credential, without its text." }),
+  credential: field(ExplainedCredential, "The credential, without its text."),
 });
 
 /** The call that explains a credential. */
 export const credentialOperations = {
   "POST /api/credentials/explain": {
     id: "explainCredential",
-    tag: "Operators",
     summary: "Explain why a credential is refused",
     description:
       "Returns all reasons why a viewer sees nothing, or a key is refused. It does not count as a view or as a use of the key. The service " +
@@ -73,7 +63,6 @@ export const credentialOperations = {
       }),
       example: { credential: EXAMPLE_TOKEN, audience: "acme/Testing" },
     },
-    answer: { status: 200, description: "The reasons, or none.", content: { name: "Explained", schema: Explained } },
-    refusals: [],
+    answer: { description: "The reasons, or none.", content: { name: "Explained", schema: Explained } },
   },
 } satisfies Operations;

@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { LOCATIONS } from "../../../records.ts";
-import { Done, NextCursor, page, Success, Tag, time, Workspace } from "../../openapi/fields.ts";
+import { Done, field, NextCursor, page, Success, Tag, time, Workspace } from "../../openapi/fields.ts";
 import type { Operations } from "../../openapi/operation.ts";
 import { describeFields, pageOf } from "../../openapi/request-fields.ts";
 import { ReasonBody } from "../fields.ts";
@@ -10,11 +10,8 @@ import { EnvironmentsQuery, EraseQuery } from "./wire.ts";
 const Environment = z
   .strictObject({
     workspace: Workspace,
-    environment: Tag.meta({ description: "Its tag, or null." }),
-    location: z
-      .enum(LOCATIONS)
-      .nullable()
-      .meta({ description: "The location hint given with the first key, or null.", examples: ["weur"] }),
+    environment: field(Tag, "Its tag, or null."),
+    location: field(z.enum(LOCATIONS).nullable(), "The location hint given with the first key, or null.", "weur"),
     created_at: time("When it was recorded."),
   })
   .meta({ id: "Environment", description: "An environment of a workspace." }) satisfies z.ZodType<
@@ -23,7 +20,7 @@ const Environment = z
 
 const ListedEnvironments = z.strictObject({
   success: Success,
-  environments: z.array(Environment).meta({ description: "One page of environments, oldest first." }),
+  environments: field(z.array(Environment), "One page of environments, oldest first."),
   next_cursor: NextCursor,
 });
 
@@ -31,16 +28,13 @@ const ListedEnvironments = z.strictObject({
 export const environmentOperations = {
   "GET /api/environments": {
     id: "listEnvironments",
-    tag: "Operators",
     summary: "List environments",
     description: "The environments of the deployment. An environment is recorded before its first API key is issued.",
     query: { schema: describeFields(EnvironmentsQuery(), pageOf("environments")), example: { limit: 10 } },
     answer: page("ListedEnvironments", ListedEnvironments),
-    refusals: [],
   },
   "DELETE /api/environments": {
     id: "eraseEnvironment",
-    tag: "Operators",
     summary: "Erase an environment",
     description:
       "Deletes all groups, API keys and events of an environment for good. No undo. If a call is interrupted, repeat it; the " +
@@ -54,7 +48,7 @@ export const environmentOperations = {
       example: { confirm: "acme/Testing" },
     },
     body: { name: "ReasonBody", schema: ReasonBody(), example: { reason: "contract ended" } },
-    answer: { status: 200, description: "It is erased.", content: { name: "Done", schema: Done } },
+    answer: { description: "It is erased.", content: { name: "Done", schema: Done } },
     refusals: ["environment_not_found"],
   },
 } satisfies Operations;

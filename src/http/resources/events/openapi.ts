@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { page, Success } from "../../openapi/fields.ts";
+import { field, page, Success } from "../../openapi/fields.ts";
 import type { Operations } from "../../openapi/operation.ts";
 import { describeFields, EVENTS_LIMIT } from "../../openapi/request-fields.ts";
 import { ListedGroup } from "../user-groups-by-number/openapi.ts";
@@ -8,11 +8,11 @@ import { EventsQuery } from "./wire.ts";
 
 const ListedEvents = z.strictObject({
   success: Success,
-  events: z.array(Event).meta({ description: "One page of events, oldest first." }),
-  next_cursor: z.string().meta({ description: "The cursor to poll with next.", examples: ["WzJd"] }),
-  has_more: z.boolean().meta({ description: "Whether there are more events now.", examples: [false] }),
+  events: field(z.array(Event), "One page of events, oldest first."),
+  next_cursor: field(z.string(), "The cursor to poll with next.", "WzJd"),
+  has_more: field(z.boolean(), "Whether there are more events now.", false),
   user_groups: z.exactOptional(
-    z.array(ListedGroup).meta({ description: "With `include`: the groups that these events name and that exist." }),
+    field(z.array(ListedGroup), "With `include`: the groups that these events name and that exist."),
   ),
 });
 
@@ -20,7 +20,6 @@ const ListedEvents = z.strictObject({
 export const eventOperations = {
   "GET /api/events": {
     id: "listEvents",
-    tag: "Events",
     summary: "List the changes of an environment or of the deployment",
     description:
       "One event for each change, oldest first, without tokens, keys and values of `mapping` and `properties`. Poll with " +

@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { ROLES } from "../../../domain/credentials/rights.ts";
-import { byId, Done, KeyTimes, NextCursor, number, page, Success } from "../../openapi/fields.ts";
+import { byId, Done, field, KeyTimes, NextCursor, number, page, Success } from "../../openapi/fields.ts";
 import type { Operations } from "../../openapi/operation.ts";
 import { describeFields, pageOf } from "../../openapi/request-fields.ts";
 import { ReasonBody, RollKeyBody } from "../fields.ts";
@@ -10,16 +10,14 @@ import { IssueOperatorBody, OperatorsQuery } from "./wire.ts";
 const Operator = z
   .strictObject({
     id: number("The operator's number."),
-    name: z.string().meta({ description: "The operator's name, as events show it.", examples: ["ada"] }),
-    role: z.enum(ROLES).meta({ description: "What the operator may do.", examples: ["support"] }),
-    email: z
-      .string()
-      .nullable()
-      .meta({
-        description: "The address by which the operator signs in with its company, in lower case, or null.",
-        examples: ["ada@example.com"],
-      }),
-    has_key: z.boolean().meta({ description: "Whether the operator has a key.", examples: [true] }),
+    name: field(z.string(), "The operator's name, as events show it.", "ada"),
+    role: field(z.enum(ROLES), "What the operator may do.", "support"),
+    email: field(
+      z.string().nullable(),
+      "The address by which the operator signs in with its company, in lower case, or null.",
+      "ada@example.com",
+    ),
+    has_key: field(z.boolean(), "Whether the operator has a key.", true),
     ...KeyTimes,
   })
   .meta({ id: "Operator", description: "An operator, without the key." }) satisfies z.ZodType<
@@ -31,16 +29,13 @@ const EXAMPLE_KEY = "ugo_AQJrMQAAAAAAAAAAAfVxqmouaQcvLeB7ByMXLuvF-P3sfzoOzGMimDB
 
 const IssuedOperator = z.strictObject({
   success: Success,
-  operator: Operator.meta({ description: "The operator, without the key." }),
-  key: z
-    .string()
-    .optional()
-    .meta({ description: "The operator's key, if it has one. No other answer shows it.", examples: [EXAMPLE_KEY] }),
+  operator: field(Operator, "The operator, without the key."),
+  key: field(z.string().optional(), "The operator's key, if it has one. No other answer shows it.", EXAMPLE_KEY),
 });
 
 const ListedOperators = z.strictObject({
   success: Success,
-  operators: z.array(Operator).meta({ description: "One page of operators, oldest first." }),
+  operators: field(z.array(Operator), "One page of operators, oldest first."),
   next_cursor: NextCursor,
 });
 
@@ -50,7 +45,6 @@ const BY_ID = byId("The operator's number, as the list shows it.");
 export const operatorOperations = {
   "POST /api/operators": {
     id: "issueOperator",
-    tag: "Operators",
     summary: "Issue the key of an operator",
     description:
       "Names a person or a job that runs the deployment. The answer is the only one that shows the key. The first operator " +
@@ -71,16 +65,13 @@ export const operatorOperations = {
   },
   "GET /api/operators": {
     id: "listOperators",
-    tag: "Operators",
     summary: "List operators",
     description: "The operators, revoked and expired ones included, page by page. The list never shows a key itself.",
     query: { schema: describeFields(OperatorsQuery(), pageOf("operators")), example: { limit: 10 } },
     answer: page("ListedOperators", ListedOperators),
-    refusals: [],
   },
   "POST /api/operators/:id/roll": {
     id: "rollOperator",
-    tag: "Operators",
     summary: "Roll the key of an operator",
     description:
       "Issues a key with the same name, role, expiry and email. The old key ends after the grace, or at once without one.",
@@ -95,13 +86,12 @@ export const operatorOperations = {
   },
   "DELETE /api/operators/:id": {
     id: "revokeOperator",
-    tag: "Operators",
     summary: "Revoke the key of an operator",
     description: "The key is refused from the answer on. A second call changes nothing.",
     destroys: "A revoked key never becomes valid again.",
     ...BY_ID,
     body: { name: "ReasonBody", schema: ReasonBody(), example: { reason: "left the company" } },
-    answer: { status: 200, description: "The key is revoked.", content: { name: "Done", schema: Done } },
+    answer: { description: "The key is revoked.", content: { name: "Done", schema: Done } },
     refusals: ["operator_not_found"],
   },
 } satisfies Operations;

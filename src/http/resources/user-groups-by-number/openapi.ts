@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { GROUP_STATES } from "../../../records.ts";
-import { Done, NextCursor, numberInPath, page, Success, time, timeOrNull } from "../../openapi/fields.ts";
+import { Done, field, NextCursor, numberInPath, page, Success, time, timeOrNull } from "../../openapi/fields.ts";
 import type { Operations } from "../../openapi/operation.ts";
 import { describeFields, EVENTS_LIMIT, graceOf, pageOf } from "../../openapi/request-fields.ts";
 import { Actor, Event } from "../events/event-schema.ts";
@@ -19,20 +19,12 @@ import {
 export const ListedGroup = z
   .strictObject({
     ...SeenGroup,
-    state: z
-      .enum(GROUP_STATES)
-      .meta({ description: "Whether viewers see the group, are refused, or find none.", examples: ["active"] }),
+    state: field(z.enum(GROUP_STATES), "Whether viewers see the group, are refused, or find none.", "active"),
     suspended_at: z.exactOptional(time("Since when it is suspended; only of a suspended one.")),
     suspended_reason: z.exactOptional(
-      z
-        .string()
-        .nullable()
-        .meta({ description: "Why it is suspended, or null; only of a suspended one.", examples: ["unpaid"] }),
+      field(z.string().nullable(), "Why it is suspended, or null; only of a suspended one.", "unpaid"),
     ),
-    last_viewed_on: z
-      .string()
-      .nullable()
-      .meta({ description: "The day of the last view or session, in UTC, or null.", examples: ["2026-11-24"] }),
+    last_viewed_on: field(z.string().nullable(), "The day of the last view or session, in UTC, or null.", "2026-11-24"),
     created_at: time("When the group was created."),
     updated_at: time("When the group last changed. Suspending, resuming, deleting and restoring it do not count."),
     deleted_at: z.exactOptional(time("When the group was deleted; only of a deleted one.")),
@@ -42,11 +34,11 @@ export const ListedGroup = z
 
 const Listed = z.strictObject({
   success: Success,
-  user_groups: z.array(ListedGroup).meta({ description: "One page of groups, in the order of team_id." }),
+  user_groups: field(z.array(ListedGroup), "One page of groups, in the order of team_id."),
   next_cursor: NextCursor,
 });
 
-const by = (description: string) => z.exactOptional(Actor.nullable().meta({ description }));
+const by = (description: string) => z.exactOptional(field(Actor.nullable(), description));
 
 const ShownGroup = z
   .strictObject({
@@ -60,11 +52,11 @@ const ShownGroup = z
   })
   .meta({ id: "ShownGroup", description: "A group as calls by its number show it, without its token." });
 
-const Shown = z.strictObject({ success: Success, user_group: ShownGroup.meta({ description: "The group." }) });
+const Shown = z.strictObject({ success: Success, user_group: field(ShownGroup, "The group.") });
 
 const History = z.strictObject({
   success: Success,
-  events: z.array(Event).meta({ description: "One page of the group's events, newest first." }),
+  events: field(z.array(Event), "One page of the group's events, newest first."),
   next_cursor: NextCursor,
   searched_back_to: timeOrNull(
     "The time of the oldest event that was examined, of any group, or null if there is none.",
@@ -76,7 +68,6 @@ const TeamIdPath = z.strictObject({ team_id: numberInPath("The group's number.")
 const BY_NUMBER = { path: { schema: TeamIdPath, example: { team_id: 1 } } };
 
 const SHOWN = {
-  status: 200,
   description: "The group.",
   content: { name: "Shown", schema: Shown },
   headers: ["ETag"],
@@ -89,7 +80,6 @@ const OUTCOME = { ...SHOWN, headers: ["ETag", "Idempotent-Replayed"] } as const;
 export const userGroupByNumberOperations = {
   "GET /api/user_groups": {
     id: "listUserGroups",
-    tag: "User groups",
     summary: "List user groups",
     description:
       "Returns the groups of the environment, without tokens, in the order of `team_id`, or of their ids with a prefix. " +
@@ -114,12 +104,10 @@ export const userGroupByNumberOperations = {
       example: { limit: 10, user_group_id_prefix: "acme" },
     },
     answer: page("Listed", Listed),
-    refusals: [],
   },
   "POST /api/user_groups": createUserGroup,
   "GET /api/user_groups/:team_id": {
     id: "showUserGroup",
-    tag: "User groups",
     summary: "Get a user group by its number",
     description:
       "The group as the list shows it, without its token. It never creates a group. A mirror reads it after an event.",
@@ -152,7 +140,6 @@ export const userGroupByNumberOperations = {
   },
   "PUT /api/user_groups/:team_id": {
     id: "updateUserGroupByNumber",
-    tag: "User groups",
     summary: "Change a user group by its number",
     description:
       "Changes only the fields that you send. As `application/merge-patch+json`, `mapping` and `properties` are merged. `new_user_group_id` renames the group, for which an operator needs the role " +
@@ -174,7 +161,6 @@ export const userGroupByNumberOperations = {
   },
   "DELETE /api/user_groups/:team_id": {
     id: "removeUserGroupByNumber",
-    tag: "User groups",
     summary: "Delete a user group by its number",
     description: "Deletes the group. Its token is not needed.",
     destroys:
@@ -187,7 +173,6 @@ export const userGroupByNumberOperations = {
   },
   "POST /api/user_groups/:team_id/restore": {
     id: "restoreUserGroup",
-    tag: "User groups",
     summary: "Restore a deleted user group",
     description:
       "Brings a deleted group back as it was, with its token. If another group has its id now, give a new one, for which an " +
@@ -207,7 +192,6 @@ export const userGroupByNumberOperations = {
   },
   "POST /api/user_groups/:team_id/purge": {
     id: "purgeUserGroup",
-    tag: "User groups",
     summary: "Erase a deleted user group",
     description:
       "Erases a deleted group now. Nothing of it stays but its events, which have its number and id. Therefore a repeat is 404 " +
@@ -216,12 +200,11 @@ export const userGroupByNumberOperations = {
     ...BY_NUMBER,
     headers: ["Idempotency-Key", "If-Match"],
     body: { name: "ReasonBody", schema: ReasonBody(), example: { reason: "asked for by the customer" } },
-    answer: { status: 200, description: "The group is erased.", content: { name: "Done", schema: Done } },
+    answer: { description: "The group is erased.", content: { name: "Done", schema: Done } },
     refusals: ["user_group_not_found", "user_group_not_deleted"],
   },
   "POST /api/user_groups/:team_id/rotate": {
     id: "rotateTokenByNumber",
-    tag: "User groups",
     summary: "Rotate a token by the number of its group",
     description:
       "Replaces the current token by a new one, which the answer does not show: GET /api/user does, to a key with " +

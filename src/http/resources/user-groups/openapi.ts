@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { CONTENT, GROUP_FIELDS, type GroupField } from "../../../../common/content.ts";
 import { PROPERTIES_BYTES_MAX, PROPERTIES_DEPTH_MAX } from "../../../../common/limits.ts";
-import { Done, EXAMPLE_TOKEN, number, Success, Tag } from "../../openapi/fields.ts";
+import { Done, EXAMPLE_TOKEN, field, number, Success, Tag } from "../../openapi/fields.ts";
 import type { Operation, Operations } from "../../openapi/operation.ts";
 import { describeFields, graceOf } from "../../openapi/request-fields.ts";
 import type { getBody, postBody, putBody } from "./wire.ts";
@@ -9,24 +9,24 @@ import { EnsureBody, RemoveBody, RotateBody, UpdateBody } from "./wire.ts";
 
 const TeamId = number("The service's own number of the group, never given twice.");
 
-const Token = z.string().meta({
-  description: "The credential to embed in dashboards. It shows nothing but this group.",
-  examples: [EXAMPLE_TOKEN],
+const Token = field(
+  z.string(),
+  "The credential to embed in dashboards. It shows nothing but this group.",
+  EXAMPLE_TOKEN,
+);
+
+const Name = field(z.string(), "The group's name.", "Acme Inc.");
+
+const ProvidedId = field(z.string(), "Your own id of the group.", "acme");
+
+const Properties = field(z.record(z.string(), z.unknown()).nullable(), "The properties as you gave them, or null.", {
+  region: "eu",
+  plans: ["pro"],
 });
 
-const Name = z.string().meta({ description: "The group's name.", examples: ["Acme Inc."] });
-
-const ProvidedId = z.string().meta({ description: "Your own id of the group.", examples: ["acme"] });
-
-const Properties = z
-  .record(z.string(), z.unknown())
-  .nullable()
-  .meta({ description: "The properties as you gave them, or null.", examples: [{ region: "eu", plans: ["pro"] }] });
-
-const Mapping = z
-  .record(z.string(), z.string())
-  .nullable()
-  .meta({ description: "From schema ids to data sources, or null.", examples: [{ sales: "warehouse-7" }] });
+const Mapping = field(z.record(z.string(), z.string()).nullable(), "From schema ids to data sources, or null.", {
+  sales: "warehouse-7",
+});
 
 const Named = { team_id: TeamId, name: Name, provided_id: ProvidedId };
 /** The token is absent where the key may not read it. */
@@ -59,15 +59,15 @@ const RotatedGroup = z
 
 const Ensured = z.strictObject({
   success: Success,
-  new_user_group: z.boolean().meta({ description: "Whether this call has created the group.", examples: [true] }),
-  user_group: GroupWithToken.meta({ description: "The group." }),
+  new_user_group: field(z.boolean(), "Whether this call has created the group.", true),
+  user_group: field(GroupWithToken, "The group."),
 });
 
-const Updated = z.strictObject({ success: Success, user_group: UpdatedGroup.meta({ description: "The group." }) });
+const Updated = z.strictObject({ success: Success, user_group: field(UpdatedGroup, "The group.") });
 
 const Rotated = z.strictObject({
   success: Success,
-  user_group: RotatedGroup.meta({ description: "The group." }),
+  user_group: field(RotatedGroup, "The group."),
 });
 
 /** What a request says of each field. */
@@ -118,7 +118,6 @@ const ENSURED = { content: { name: "Ensured", schema: Ensured }, headers: ["ETag
 export const createUserGroup: Operation = {
   ...ENSURE,
   id: "createUserGroup",
-  tag: "User groups",
   summary: "Create a user group, or get it",
   description:
     "The same as GET /api/user, for clients that send no body with a GET. Creates the user group with this id, or gets it if it " +
@@ -136,7 +135,6 @@ export const createUserGroup: Operation = {
 export const userGroupOperations = {
   "GET /api/user": {
     id: "ensureUserGroup",
-    tag: "User groups",
     summary: "Get or create a user group",
     description:
       "Gets the user group with this id, or creates it if there is none. An existing group is not changed, whatever else the " +
@@ -145,11 +143,10 @@ export const userGroupOperations = {
       "refuse or drop it. Then send the same body with `POST /api/user_groups`. A GET whose body was lost gets " +
       "`body_required` and creates nothing. Send a Content-Length, not chunks.",
     ...ENSURE,
-    answer: { ...ENSURED, status: 200, description: "The group, and whether this call has created it." },
+    answer: { ...ENSURED, description: "The group, and whether this call has created it." },
   },
   "PUT /api/user": {
     id: "updateUserGroup",
-    tag: "User groups",
     summary: "Change a user group",
     description: "Changes only the fields that you send. `new_user_group_id` renames the group.",
     headers: ["If-Match"],
@@ -159,7 +156,6 @@ export const userGroupOperations = {
       example: { user_group_id: "acme", properties: { region: "us", plans: ["pro"] } },
     },
     answer: {
-      status: 200,
       description: "The group as it is now.",
       content: { name: "Updated", schema: Updated },
       headers: ["ETag"],
@@ -168,7 +164,6 @@ export const userGroupOperations = {
   },
   "POST /api/user": {
     id: "rotateToken",
-    tag: "User groups",
     summary: "Rotate a token",
     description:
       "Replaces the current token by a new one, which the answer shows. From the answer on the old one is refused, except for viewers within the grace. " +
@@ -182,7 +177,6 @@ export const userGroupOperations = {
       example: { current_token: EXAMPLE_TOKEN, grace_seconds: 3600 },
     },
     answer: {
-      status: 200,
       description: "The group with its new token.",
       content: { name: "Rotated", schema: Rotated },
       headers: ["ETag", "Idempotent-Replayed"],
@@ -191,7 +185,6 @@ export const userGroupOperations = {
   },
   "DELETE /api/user": {
     id: "removeUserGroup",
-    tag: "User groups",
     summary: "Delete a user group",
     description:
       "Deletes the group whose current token you give. If a guard does not match, nothing is deleted. If a client or proxy drops " +
@@ -209,7 +202,6 @@ export const userGroupOperations = {
       example: { current_token: EXAMPLE_TOKEN, user_group_id: "acme" },
     },
     answer: {
-      status: 200,
       description: "The group is deleted.",
       content: { name: "Done", schema: Done },
       headers: ["Idempotent-Replayed"],

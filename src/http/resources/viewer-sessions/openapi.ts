@@ -5,7 +5,7 @@ import {
   PROPERTIES_DEPTH_MAX,
   VIEWER_PROPERTIES_BYTES_MAX,
 } from "../../../../common/limits.ts";
-import { Done, number, Success, time } from "../../openapi/fields.ts";
+import { Done, field, number, Success, time } from "../../openapi/fields.ts";
 import type { Operations } from "../../openapi/operation.ts";
 import { describeFields } from "../../openapi/request-fields.ts";
 import type { configurationBody, mintedBody } from "./wire.ts";
@@ -18,55 +18,46 @@ const EXAMPLE_SESSION =
 
 const ViewerSession = z
   .strictObject({
-    token: z.string().meta({ description: "The session, a JWT for the page.", examples: [EXAMPLE_SESSION] }),
+    token: field(z.string(), "The session, a JWT for the page.", EXAMPLE_SESSION),
     expires_at: time("When it expires."),
     expires_in_seconds: number("For how many seconds it is valid.", 300),
-    max_stale_seconds: z
-      .int()
-      .min(0)
-      .meta({ description: "For how many seconds it may answer its viewer itself.", examples: [0] }),
+    max_stale_seconds: field(z.int().min(0), "For how many seconds it may answer its viewer itself.", 0),
   })
   .meta({ id: "ViewerSession", description: "A viewer session, for a page." });
 
 const Minted = z.strictObject({
   success: Success,
-  session: ViewerSession.meta({ description: "The session." }),
-  viewer_ended_ms_ago: z.exactOptional(z.int().min(0).nullable()).meta({
-    description:
-      "With viewer_id: how many milliseconds before this mint the sessions of this person were ended, or null if the service knows of no such " +
+  session: field(ViewerSession, "The session."),
+  viewer_ended_ms_ago: field(
+    z.exactOptional(z.int().min(0).nullable()),
+    "With viewer_id: how many milliseconds before this mint the sessions of this person were ended, or null if the service knows of no such " +
       "end in the last 65 minutes. An end of all sessions of the group, and a rotation, do not count.",
-    examples: [null],
-  }),
+    null,
+  ),
 }) satisfies z.ZodType<ReturnType<typeof mintedBody>>;
 
 const PublicKey = z
   .strictObject({
-    kty: z.literal("EC").meta({ description: "The kind of key: an elliptic curve." }),
-    crv: z.literal("P-256").meta({ description: "The curve." }),
-    x: z.string().meta({ description: "The point's first coordinate, base64url." }),
-    y: z.string().meta({ description: "The point's second coordinate, base64url." }),
-    kid: z.string().meta({ description: "The key's thumbprint (RFC 7638), as in the header of its sessions." }),
-    alg: z.literal("ES256").meta({ description: "The algorithm of the signatures." }),
-    use: z.literal("sig").meta({ description: "What the key is for: signatures." }),
+    kty: field(z.literal("EC"), "The kind of key: an elliptic curve."),
+    crv: field(z.literal("P-256"), "The curve."),
+    x: field(z.string(), "The point's first coordinate, base64url."),
+    y: field(z.string(), "The point's second coordinate, base64url."),
+    kid: field(z.string(), "The key's thumbprint (RFC 7638), as in the header of its sessions."),
+    alg: field(z.literal("ES256"), "The algorithm of the signatures."),
+    use: field(z.literal("sig"), "What the key is for: signatures."),
   })
   .meta({ id: "PublicKey", description: "A public key that verifies sessions (RFC 7517)." });
 
 const KeySet = z.strictObject({
-  keys: z.array(PublicKey).meta({ description: "The keys; the first one signs, and all of them verify." }),
+  keys: field(z.array(PublicKey), "The keys; the first one signs, and all of them verify."),
 });
 
 const IssuerConfiguration = z.strictObject({
-  issuer: z.string().meta({ description: "The claim iss of sessions.", examples: ["https://groups.example.com"] }),
-  jwks_uri: z
-    .string()
-    .meta({ description: "The public keys.", examples: ["https://groups.example.com/.well-known/jwks.json"] }),
-  id_token_signing_alg_values_supported: z
-    .array(z.literal("ES256"))
-    .meta({ description: "The algorithm of the signatures." }),
-  subject_types_supported: z
-    .array(z.literal("public"))
-    .meta({ description: "That sub is the same for all verifiers." }),
-  response_types_supported: z.array(z.literal("id_token")).meta({ description: "What its kind of document requires." }),
+  issuer: field(z.string(), "The claim iss of sessions.", "https://groups.example.com"),
+  jwks_uri: field(z.string(), "The public keys.", "https://groups.example.com/.well-known/jwks.json"),
+  id_token_signing_alg_values_supported: field(z.array(z.literal("ES256")), "The algorithm of the signatures."),
+  subject_types_supported: field(z.array(z.literal("public")), "That sub is the same for all verifiers."),
+  response_types_supported: field(z.array(z.literal("id_token")), "What its kind of document requires."),
 }) satisfies z.ZodType<ReturnType<typeof configurationBody>>;
 
 const TEAM_ID = "The group by its number, in place of user_group_id.";
@@ -75,7 +66,6 @@ const TEAM_ID = "The group by its number, in place of user_group_id.";
 export const viewerSessionOperations = {
   "POST /api/viewer_sessions": {
     id: "mintSession",
-    tag: "Dashboards",
     summary: "Mint a viewer session",
     description:
       "Makes a short-lived credential for a page, a JWT signed with ES256. The page presents it to /api/viewer in place of the " +
@@ -107,7 +97,6 @@ export const viewerSessionOperations = {
   },
   "POST /api/viewer_sessions/end": {
     id: "endSessions",
-    tag: "Dashboards",
     summary: "End viewer sessions",
     description:
       "Ends one session, all of a person, or all of a group, and does not change the group's token. This is in force at once, except for " +
@@ -123,7 +112,7 @@ export const viewerSessionOperations = {
       }),
       example: { user_group_id: "acme", viewer_id: "ann", reason: "signed out" },
     },
-    answer: { status: 200, description: "They have ended.", content: { name: "Done", schema: Done } },
+    answer: { description: "They have ended.", content: { name: "Done", schema: Done } },
     refusals: ["user_group_not_found"],
   },
 } satisfies Operations;
@@ -132,32 +121,26 @@ export const viewerSessionOperations = {
 export const publicKeyOperations = {
   "GET /.well-known/jwks.json": {
     id: "listPublicKeys",
-    tag: "About",
     summary: "Get the public keys of sessions",
     description:
       "A JWK Set (RFC 7517), by which anything that verifies JWTs can verify sessions without calling the service. It may be " +
       "cached for five minutes. HEAD is answered as well.",
     answer: {
-      status: 200,
       description: "The public keys.",
       content: { name: "KeySet", schema: KeySet },
       headers: ["Access-Control-Allow-Origin"],
     },
-    refusals: [],
   },
   "GET /.well-known/openid-configuration": {
     id: "discoverIssuer",
-    tag: "About",
     summary: "Get the metadata of the issuer of sessions",
     description:
       "For verifiers that begin with the issuer, the claim `iss` (OpenID Connect Discovery 1.0): it names the public keys. The service is no " +
       "OpenID provider otherwise. It may be cached for five minutes. HEAD is answered as well.",
     answer: {
-      status: 200,
       description: "The metadata.",
       content: { name: "IssuerConfiguration", schema: IssuerConfiguration },
       headers: ["Access-Control-Allow-Origin"],
     },
-    refusals: [],
   },
 } satisfies Operations;

@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { QUERY_VALUES_BYTES_MAX, QUERY_VALUES_MAX, SQL_TEMPLATE_BYTES_MAX } from "../../../../common/limits.ts";
-import { Audience, Success } from "../../openapi/fields.ts";
+import { Audience, field, Success } from "../../openapi/fields.ts";
 import type { Operations } from "../../openapi/operation.ts";
 import { describeFields } from "../../openapi/request-fields.ts";
 import { SeenGroup } from "../user-groups/openapi.ts";
@@ -16,38 +16,36 @@ const UserGroup = z
 const Viewed = z.strictObject({
   success: Success,
   audience: Audience,
-  user_group: UserGroup.meta({ description: "The group." }),
-  variables: z.record(z.string(), z.unknown()).meta({
-    description:
-      "What dashboards read: user_group_id, user_group_name, user_group.<key> for each property, and from a session viewer_id and " +
+  user_group: field(UserGroup, "The group."),
+  variables: field(
+    z.record(z.string(), z.unknown()),
+    "What dashboards read: user_group_id, user_group_name, user_group.<key> for each property, and from a session viewer_id and " +
       "viewer.<key> for each of viewer_properties.",
-    examples: [{ user_group_id: "acme", user_group_name: "Acme Inc.", "user_group.region": "eu" }],
-  }),
+    { user_group_id: "acme", user_group_name: "Acme Inc.", "user_group.region": "eu" },
+  ),
 });
 
 const Bound = z.strictObject({
   success: Success,
   audience: Audience,
-  sql: z
-    .string()
-    .meta({ description: "The template's SQL, with placeholders for variables.", examples: ["region IN (?, ?)"] }),
-  params: z.union([z.array(z.unknown()), z.record(z.string(), z.unknown())]).meta({
-    description:
-      "The values of the placeholders: a list in their order, of which the first is that of $1 and @p1; with {p1:String} an object by their names.",
-    examples: [["eu", "us"], { p1: "eu", p2: "us" }],
-  }),
-  dropped: z.array(z.string()).meta({
-    description:
-      "The missing variables and values for which clauses in [[ ]] were dropped, in the order of the template; empty when none was dropped.",
-    examples: [["user_group.tier"]],
-  }),
+  sql: field(z.string(), "The template's SQL, with placeholders for variables.", "region IN (?, ?)"),
+  params: field(
+    z.union([z.array(z.unknown()), z.record(z.string(), z.unknown())]),
+    "The values of the placeholders: a list in their order, of which the first is that of $1 and @p1; with {p1:String} an object by their names.",
+    ["eu", "us"],
+    { p1: "eu", p2: "us" },
+  ),
+  dropped: field(
+    z.array(z.string()),
+    "The missing variables and values for which clauses in [[ ]] were dropped, in the order of the template; empty when none was dropped.",
+    ["user_group.tier"],
+  ),
 });
 
 /** The calls of dashboards. */
 export const viewerOperations = {
   "GET /api/viewer": {
     id: "viewUserGroup",
-    tag: "Dashboards",
     summary: "View the user group",
     description:
       "The group of the session or the token, and its variables. Browsers may make this call from any origin. After a rotation, " +
@@ -55,7 +53,6 @@ export const viewerOperations = {
     headers: ["Cache-Control"],
     query: { schema: ViewerQuery(), example: {} },
     answer: {
-      status: 200,
       description: "The group, without its token.",
       content: { name: "Viewed", schema: Viewed },
       headers: ["X-Answered-By", "Age", "Access-Control-Allow-Origin"],
@@ -64,7 +61,6 @@ export const viewerOperations = {
   },
   "GET /api/viewer/check": {
     id: "checkViewer",
-    tag: "Dashboards",
     summary: "Check a viewer, for a gateway",
     description:
       "For gateways, which ask with the credential of each request whether to pass it on, and to whom it belongs. Ids are percent-encoded " +
@@ -89,7 +85,6 @@ export const viewerOperations = {
   },
   "POST /api/viewer/query": {
     id: "bindQuery",
-    tag: "Dashboards",
     summary: "Bind an SQL template",
     description:
       "Binds the template to the group and the viewer; it does not run the SQL. Each `{{variable}}` becomes a placeholder and its value a " +
@@ -117,7 +112,6 @@ export const viewerOperations = {
       },
     },
     answer: {
-      status: 200,
       description: "The SQL, its parameters, and the missing variables.",
       content: { name: "Bound", schema: Bound },
       headers: ["X-Answered-By", "Age", "Access-Control-Allow-Origin"],

@@ -1,30 +1,27 @@
 import * as z from "zod";
 import { ROLES, SCOPES } from "../../../domain/credentials/rights.ts";
-import { Audience, number, Success, Tag, timeOrNull, Workspace } from "../../openapi/fields.ts";
+import { Audience, field, number, Success, Tag, timeOrNull, Workspace } from "../../openapi/fields.ts";
 import type { Operations } from "../../openapi/operation.ts";
 import type { apiKeyCaller, operatorCaller, viewerCaller } from "./wire.ts";
 
 const Named = {
-  name: z.string().meta({ description: "The name of the key, the operator or the group.", examples: ["backend"] }),
+  name: field(z.string(), "The name of the key, the operator or the group.", "backend"),
 };
 
 const InEnvironment = {
   workspace: Workspace,
-  environment: Tag.meta({ description: "The environment's tag, or null." }),
+  environment: field(Tag, "The environment's tag, or null."),
 };
 
 const expires_at = timeOrNull("When the credential expires, or null.");
 
 const ApiKeyCaller = z
   .strictObject({
-    kind: z.literal("api_key").meta({ description: "The kind of credential." }),
+    kind: field(z.literal("api_key"), "The kind of credential."),
     id: number("The key's number."),
     ...Named,
     ...InEnvironment,
-    scopes: z
-      .array(z.enum(SCOPES))
-      .readonly()
-      .meta({ description: "What the key may do.", examples: [[...SCOPES]] }),
+    scopes: field(z.array(z.enum(SCOPES)).readonly(), "What the key may do.", [...SCOPES]),
     expires_at,
   })
   .meta({ id: "ApiKeyCaller", description: "An API key." }) satisfies z.ZodType<
@@ -33,16 +30,12 @@ const ApiKeyCaller = z
 
 const OperatorCaller = z
   .strictObject({
-    kind: z.literal("operator").meta({ description: "The kind of credential." }),
-    id: z
-      .int()
-      .min(1)
-      .nullable()
-      .meta({ description: "The operator's number, or null for OPERATOR_TOKEN.", examples: [1] }),
+    kind: field(z.literal("operator"), "The kind of credential."),
+    id: field(z.int().min(1).nullable(), "The operator's number, or null for OPERATOR_TOKEN.", 1),
     ...Named,
-    workspace: z.null().meta({ description: "An operator belongs to no workspace." }),
-    environment: z.null().meta({ description: "An operator belongs to no environment." }),
-    role: z.enum(ROLES).meta({ description: "What the operator may do.", examples: ["admin"] }),
+    workspace: field(z.null(), "An operator belongs to no workspace."),
+    environment: field(z.null(), "An operator belongs to no environment."),
+    role: field(z.enum(ROLES), "What the operator may do.", "admin"),
     expires_at,
   })
   .meta({ id: "OperatorCaller", description: "An operator." }) satisfies z.ZodType<
@@ -52,7 +45,7 @@ const OperatorCaller = z
 const viewer = (kind: "user_group_token" | "viewer_session", id: string, description: string) =>
   z
     .strictObject({
-      kind: z.literal(kind).meta({ description: "The kind of credential." }),
+      kind: field(z.literal(kind), "The kind of credential."),
       id: number("The group's number."),
       ...Named,
       ...InEnvironment,
@@ -69,17 +62,15 @@ const Caller = z
   .union([ApiKeyCaller, OperatorCaller, TokenCaller, SessionCaller])
   .meta({ id: "Caller", description: "Whose credential a request has." });
 
-const Identified = z.strictObject({ success: Success, caller: Caller.meta({ description: "The caller." }) });
+const Identified = z.strictObject({ success: Success, caller: field(Caller, "The caller.") });
 
 /** The call that any credential can make. */
 export const whoamiOperations = {
   "GET /api/whoami": {
     id: "whoami",
-    tag: "About",
     summary: "See whose credential it is",
     description:
       "Any valid credential may make this call. Browsers may make it with a session or the token of a group, from any origin.",
-    answer: { status: 200, description: "The caller.", content: { name: "Identified", schema: Identified } },
-    refusals: [],
+    answer: { description: "The caller.", content: { name: "Identified", schema: Identified } },
   },
 } satisfies Operations;
