@@ -1,13 +1,14 @@
 import type { EndedSession } from "../records.ts";
-
-const ROWS = "SELECT id, name, ended_at AS endedAt FROM ended_sessions";
+import { Table } from "./table.ts";
 
 /** The SQL of ended sessions. The ids are those of the events that ended them, so the oldest row has the lowest one. */
 export class EndedSessionStore {
   readonly #sql: SqlStorage;
+  readonly #table: Table<EndedSession>;
 
   constructor(sql: SqlStorage) {
     this.#sql = sql;
+    this.#table = new Table(sql, "ended_sessions", ["id", "name", "endedAt"]);
   }
 
   /** Stores the end of a session or a person, by an event. A later end takes the place of an earlier one. */
@@ -27,33 +28,26 @@ export class EndedSessionStore {
   }
 
   count(): number {
-    return this.#sql.exec<{ rows: number }>("SELECT count(*) AS rows FROM ended_sessions").one().rows;
+    return this.#table.number("count(*)");
   }
 
   /** The row of what has this name. */
   row(name: string): EndedSession | undefined {
-    return this.#sql.exec<EndedSession>(`${ROWS} WHERE name = ?`, name).toArray()[0];
+    return this.#table.find("name = ?", name);
   }
 
   /** The first `count` rows after the id `after`, up to the id `last`. */
   page(after: number, last: number, count: number): EndedSession[] {
-    return this.#sql
-      .exec<EndedSession>(`${ROWS} WHERE id > ? AND id <= ? ORDER BY id LIMIT ?`, after, last, count)
-      .toArray();
+    return this.#table.list("id > ? AND id <= ? ORDER BY id LIMIT ?", after, last, count);
   }
 
   /** The oldest rows, at most `count`. */
-  oldest(count: number): { id: number; endedAt: number }[] {
-    return this.#sql
-      .exec<{ id: number; endedAt: number }>(
-        "SELECT id, ended_at AS endedAt FROM ended_sessions WHERE id > 0 ORDER BY id LIMIT ?",
-        count,
-      )
-      .toArray();
+  oldest(count: number): EndedSession[] {
+    return this.#table.list("id > 0 ORDER BY id LIMIT ?", count);
   }
 
   /** Deletes this row and all older ones. */
   deleteUpTo(id: number): void {
-    this.#sql.exec("DELETE FROM ended_sessions WHERE id <= ?", id);
+    this.#table.delete("id <= ?", id);
   }
 }

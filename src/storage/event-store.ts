@@ -1,10 +1,7 @@
 import type { ChangeEvent, EventType, StoredEvent } from "../records.ts";
+import { Table } from "./table.ts";
 
-const COLUMNS = `id, at, type, actor, request_id AS requestId, team_id AS teamId, provided_id AS providedId, details`;
-
-const ofType = (order: "ASC" | "DESC") =>
-  `SELECT ${COLUMNS} FROM events WHERE id >= ? AND id < ? AND team_id = ? AND type = ? ORDER BY id ${order} LIMIT 1`;
-const OF_TYPE = { first: ofType("ASC"), last: ofType("DESC") };
+const FIELDS = ["id", "at", "type", "actor", "requestId", "teamId", "providedId", "details"] as const;
 
 type Row = Omit<StoredEvent, "actor" | "details"> & { actor: string; details: string };
 
@@ -16,89 +13,56 @@ export type LastEvent = { id: number; at: number; isAfterGap: boolean };
 /** The SQL of events. Ids rise by one, but for a gap after a restore, and the newest event is never deleted, so no id is used twice. */
 export class EventStore {
   readonly #sql: SqlStorage;
+  readonly #events: Table<Row>;
+  /** Of each event, only its number and its time. */
+  readonly #times: Table<{ id: number; at: number }>;
 
   constructor(sql: SqlStorage) {
     this.#sql = sql;
+    this.#events = new Table(sql, "events", FIELDS);
+    this.#times = new Table(sql, "events", ["id", "at"]);
   }
 
-  /** Adds an event under the number after the highest one, which SQLite finds without reading a row. */
-  append({ at, type, actor, requestId, teamId, providedId, details }: ChangeEvent): void {
-    this.#sql.exec(
-      "INSERT INTO events (at, type, actor, request_id, team_id, provided_id, details) VALUES (?, ?, ?, ?, ?, ?, ?)",
-      at,
-      type,
-      JSON.stringify(actor),
-      requestId,
-      teamId,
-      providedId,
-      JSON.stringify(details),
-    );
+  /** Adds an event under its own number, or without one under that after the highest, which SQLite finds without reading a row. */
+  put(event: ChangeEvent & { id?: number }): void {
+    this.#events.insert({ ...event, actor: JSON.stringify(event.actor), details: JSON.stringify(event.details) });
   }
 
-  /** Adds an event under its own number. */
-  put({ id, at, type, actor, requestId, teamId, providedId, details }: StoredEvent): void {
-    this.#sql.exec(
-      "INSERT INTO events (id, at, type, actor, request_id, team_id, provided_id, details) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-      id,
-      at,
-      type,
-      JSON.stringify(actor),
-      requestId,
-      teamId,
-      providedId,
-      JSON.stringify(details),
-    );
+  #list(condition: string, ...values: SqlStorageValue[]): StoredEvent[] {
+    return this.#events.list(condition, ...values).map(toEvent);
   }
 
   /** The first `count` events after the id `after`. */
   page(after: number, count: number): StoredEvent[] {
-    return this.#sql
-      .exec<Row>(`SELECT ${COLUMNS} FROM events WHERE id > ? ORDER BY id LIMIT ?`, after, count)
-      .toArray()
-      .map(toEvent);
+    return this.#list("id > ? ORDER BY id LIMIT ?", after, count);
   }
 
   /** The `count` newest events below the id `before`, and from the id `from` on, newest first. */
-  pageBefore({ before, from }: { before: number; from: number }, count: number): StoredEvent[] {
-    return this.#sql
-      .exec<Row>(`SELECT ${COLUMNS} FROM events WHERE id < ? AND id >= ? ORDER BY id DESC LIMIT ?`, before, from, count)
-      .toArray()
-      .map(toEvent);
+  pageBefore({ before, from }: EventRange, count: number): StoredEvent[] {
+    return this.#list("id < ? AND id >= ? ORDER BY id DESC LIMIT ?", before, from, count);
   }
 
   /** The times of the newest events, at most `count`, newest first. */
   newestTimes(count: number): number[] {
-    return this.#sql
-      .exec<{ at: number }>("SELECT at FROM events WHERE id > 0 ORDER BY id DESC LIMIT ?", count)
-      .toArray()
-      .map(({ at }) => at);
+    return this.#times.list("id > 0 ORDER BY id DESC LIMIT ?", count).map(({ at }) => at);
   }
 
   /** The events of a group among the `examined` newest ones, newest first. */
   newestOfGroup(teamId: number, examined: number): StoredEvent[] {
-    return this.#sql
-      .exec<Row>(
-        `SELECT ${COLUMNS} FROM events
-          WHERE id > (SELECT coalesce(max(id), 0) FROM events) - ? AND team_id = ? ORDER BY id DESC`,
-        examined,
-        teamId,
-      )
-      .toArray()
-      .map(toEvent);
+    const newest = "id > (SELECT coalesce(max(id), 0) FROM events) - ?";
+    return this.#list(`${newest} AND team_id = ? ORDER BY id DESC`, examined, teamId);
   }
 
   /** The id of the newest event below the id `before`. */
   newestIdBelow(before: number): number | undefined {
-    return this.#sql
-      .exec<{ id: number }>("SELECT id FROM events WHERE id < ? ORDER BY id DESC LIMIT 1", before)
-      .toArray()[0]?.id;
+    return this.#times.find("id < ? ORDER BY id DESC LIMIT 1", before)?.id;
   }
 
   /**
    * The ids of a group's events from the id `from` on and below `before`, oldest first: in this order SQLite reads the events in half
    * the time.
    */
-  idsOfGroup(teamId: number, { before, from }: { before: number; from: number }): number[] {
+  idsOfGroup(teamId: number, { before, from }: EventRange): number[] {
     return Array.from(
       this.#sql
         .exec("SELECT id FROM events WHERE id >= ? AND id < ? AND team_id = ? ORDER BY id", from, before, teamId)
@@ -108,41 +72,25 @@ export class EventStore {
   }
 
   /** The events of a group from the id `from` on and below `before`, oldest first. */
-  ofGroup(teamId: number, { before, from }: { before: number; from: number }): StoredEvent[] {
-    return this.#sql
-      .exec<Row>(
-        `SELECT ${COLUMNS} FROM events WHERE id >= ? AND id < ? AND team_id = ? ORDER BY id`,
-        from,
-        before,
-        teamId,
-      )
-      .toArray()
-      .map(toEvent);
+  ofGroup(teamId: number, { before, from }: EventRange): StoredEvent[] {
+    return this.#list("id >= ? AND id < ? AND team_id = ? ORDER BY id", from, before, teamId);
   }
 
   /** The first or last event of a group with this type, from the id `from` on and below `before`. */
-  findOfType(
-    which: keyof typeof OF_TYPE,
-    teamId: number,
-    type: EventType,
-    { before, from }: { before: number; from: number },
-  ): StoredEvent | undefined {
-    const [row] = this.#sql.exec<Row>(OF_TYPE[which], from, before, teamId, type).toArray();
-    return row && toEvent(row);
+  findOfType(which: "first" | "last", teamId: number, type: EventType, { before, from }: EventRange) {
+    const order = which === "first" ? "ASC" : "DESC";
+    const ofType = `id >= ? AND id < ? AND team_id = ? AND type = ? ORDER BY id ${order} LIMIT 1`;
+    return this.#list(ofType, from, before, teamId, type)[0];
   }
 
   /** The ids and times of the oldest events, at most `count`. */
   oldest(count: number): { id: number; at: number }[] {
-    return this.#sql
-      .exec<{ id: number; at: number }>("SELECT id, at FROM events WHERE id > 0 ORDER BY id LIMIT ?", count)
-      .toArray();
+    return this.#times.list("id > 0 ORDER BY id LIMIT ?", count);
   }
 
   /** The id and time of the first event with this id or a higher one. */
   firstFrom(id: number): { id: number; at: number } | undefined {
-    return this.#sql
-      .exec<{ id: number; at: number }>("SELECT id, at FROM events WHERE id >= ? ORDER BY id LIMIT 1", id)
-      .toArray()[0];
+    return this.#times.find("id >= ? ORDER BY id LIMIT 1", id);
   }
 
   /**
@@ -150,9 +98,7 @@ export class EventStore {
    * event and that number.
    */
   last(): LastEvent {
-    const [newest] = this.#sql
-      .exec<{ id: number; at: number }>("SELECT id, at FROM events WHERE id > 0 ORDER BY id DESC LIMIT 1")
-      .toArray();
+    const newest = this.#times.find("id > 0 ORDER BY id DESC LIMIT 1");
     const { lastId } = this.#sql.exec<{ lastId: number }>("SELECT last_id AS lastId FROM feed WHERE id = 1").one();
     const newestId = newest?.id ?? 0;
     return { id: Math.max(lastId, newestId), at: newest?.at ?? 0, isAfterGap: lastId > newestId };
@@ -160,11 +106,7 @@ export class EventStore {
 
   /** Whether there are events after a restore of the database, besides those of one type. */
   hasAfterRestore(exceptType = ""): boolean {
-    return (
-      this.#sql
-        .exec("SELECT 1 FROM events WHERE id > (SELECT last_id FROM feed) AND type <> ? LIMIT 1", exceptType)
-        .toArray().length > 0
-    );
+    return this.#times.has("id > (SELECT last_id FROM feed) AND type <> ?", exceptType);
   }
 
   /** Lets the next event have a higher number than this one. */
@@ -174,17 +116,17 @@ export class EventStore {
 
   /** The highest number of a group that an event names. */
   highestTeamId(): number {
-    return this.#sql.exec<{ highest: number }>("SELECT coalesce(max(team_id), 0) AS highest FROM events").one().highest;
+    return this.#events.number("coalesce(max(team_id), 0)");
   }
 
   /** The id of the newest event; 0 if there is none. */
   newestId(): number {
-    return this.#sql.exec<{ newest: number }>("SELECT coalesce(max(id), 0) AS newest FROM events").one().newest;
+    return this.#events.number("coalesce(max(id), 0)");
   }
 
   /** Deletes this event and all older ones. */
   deleteUpTo(id: number): void {
-    this.#sql.exec("DELETE FROM events WHERE id <= ?", id);
+    this.#events.delete("id <= ?", id);
   }
 
   /** A random id made with the database, by which cursors name their feed. */
@@ -192,3 +134,6 @@ export class EventStore {
     return this.#sql.exec<{ incarnation: string }>("SELECT incarnation FROM feed WHERE id = 1").one().incarnation;
   }
 }
+
+/** The events from the id `from` on and below `before`. */
+type EventRange = { before: number; from: number };

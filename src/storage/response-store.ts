@@ -1,10 +1,14 @@
 import type { RotatedGroup, StoredResponse } from "../records.ts";
+import { Table } from "./table.ts";
 
 type Rotated = Pick<RotatedGroup, "providedId" | "name" | "nonce" | "revision"> & { signingId: string };
-type Row = { request: ArrayBuffer; expiresAt: number; keyId: number | null; teamId: number; listed: string | null } & (
-  | Rotated
-  | { [Column in keyof Rotated]: null }
-);
+type Row = Omit<StoredResponse, "response"> & { listed: string | null } & (
+    | Rotated
+    | { [Column in keyof Rotated]: null }
+  );
+
+const CALL = ["key", "request", "expiresAt", "keyId", "teamId"] as const;
+const RESPONSE = ["providedId", "name", "nonce", "revision", "signingId", "listed"] as const;
 
 /** A stored response that can be deleted, and how much it holds in UTF-8. */
 type Deletable = { id: number; bytes: number };
@@ -15,49 +19,35 @@ const DELETABLE = "id, coalesce(octet_length(listed), 0) AS bytes";
 export class ResponseStore {
   readonly #sql: SqlStorage;
 
+  readonly #responses: Table<Row>;
+
   constructor(sql: SqlStorage) {
     this.#sql = sql;
+    this.#responses = new Table(sql, "stored_responses", [...CALL, ...RESPONSE]);
   }
 
   /** The response stored under a key, even if it has expired or its group was purged. */
   find(key: ArrayBuffer): StoredResponse | undefined {
-    const row = this.#sql
-      .exec<Row>(
-        `SELECT request, expires_at AS expiresAt, key_id AS keyId, team_id AS teamId, provided_id AS providedId, name, nonce, revision,
-          signing_id AS signingId, listed FROM stored_responses WHERE key = ?`,
-        key,
-      )
-      .toArray()[0];
+    const row = this.#responses.find("key = ?", key);
     if (!row) return undefined;
     const { request, expiresAt, keyId, teamId } = row;
     return { key, request, expiresAt, keyId, teamId, response: responseOf(row) };
   }
 
   /** Stores a response. One under the same key is replaced. */
-  insert({ key, request, expiresAt, keyId, teamId, response }: StoredResponse): void {
-    const rotated = response.kind === "rotated" ? response.group : undefined;
-    const listed = response.kind === "listed" ? response.group : undefined;
-    this.#sql.exec(
-      `INSERT OR REPLACE INTO stored_responses
-        (key, request, expires_at, key_id, team_id, provided_id, name, nonce, revision, signing_id, listed)
-        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-      key,
-      request,
-      expiresAt,
-      keyId,
-      teamId,
-      rotated?.providedId ?? null,
-      rotated?.name ?? null,
-      rotated?.nonce ?? null,
-      rotated?.revision ?? null,
-      rotated?.signingId ?? null,
-      listed ? JSON.stringify(listed) : null,
-    );
+  insert({ response, ...call }: StoredResponse): void {
+    const columns =
+      response.kind === "listed"
+        ? { listed: JSON.stringify(response.group) }
+        : response.kind === "rotated"
+          ? response.group
+          : {};
+    this.#responses.insert({ ...columns, ...call }, "INSERT OR REPLACE");
   }
 
   /** Whether responses about a group are stored. */
   has(teamId: number): boolean {
-    return this.#sql.exec("SELECT 1 FROM stored_responses WHERE team_id = ? LIMIT 1", teamId).toArray().length > 0;
+    return this.#responses.has("team_id = ?", teamId);
   }
 
   addPurgedGroup(teamId: number): void {
@@ -84,7 +74,7 @@ export class ResponseStore {
 
   /** Deletes this response about a group, and all older ones. */
   deleteOfUpTo(teamId: number, id: number): void {
-    this.#sql.exec("DELETE FROM stored_responses WHERE team_id = ? AND id <= ?", teamId, id);
+    this.#responses.delete("team_id = ? AND id <= ?", teamId, id);
   }
 
   /** The oldest responses, at most `limit`. */
@@ -99,7 +89,7 @@ export class ResponseStore {
 
   /** Deletes this response and all older ones. */
   deleteUpTo(id: number): void {
-    this.#sql.exec("DELETE FROM stored_responses WHERE id <= ?", id);
+    this.#responses.delete("id <= ?", id);
   }
 }
 

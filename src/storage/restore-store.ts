@@ -1,3 +1,5 @@
+import { Table } from "./table.ts";
+
 /**
  * The state of a restore: the number of the last page, the counts of some kinds of lines so far, whether it was the last page, and whether
  * tokens were rotated and keys revoked.
@@ -11,22 +13,21 @@ export type RestoreState = {
   revokedKeys: boolean;
 };
 
-type Row = { page: number; sha256: string; counts: string; isDone: number; rotatedTokens: number; revokedKeys: number };
+type Row = Omit<RestoreState, "counts" | Flag> & { id: number; counts: string } & Record<Flag, number>;
+type Flag = "isDone" | "rotatedTokens" | "revokedKeys";
+
+const FIELDS = ["id", "page", "sha256", "counts", "isDone", "rotatedTokens", "revokedKeys"] as const;
 
 /** The SQL of a restore's state. */
 export class RestoreStore {
-  readonly #sql: SqlStorage;
+  readonly #table: Table<Row>;
 
   constructor(sql: SqlStorage) {
-    this.#sql = sql;
+    this.#table = new Table(sql, "restore", FIELDS);
   }
 
   get(): RestoreState | undefined {
-    const [row] = this.#sql
-      .exec<Row>(
-        "SELECT page, sha256, counts, is_done AS isDone, rotated_tokens AS rotatedTokens, revoked_keys AS revokedKeys FROM restore",
-      )
-      .toArray();
+    const row = this.#table.find("id = 1");
     if (!row) return undefined;
     const { page, sha256, counts, isDone, rotatedTokens, revokedKeys } = row;
     const flags = { isDone: isDone === 1, rotatedTokens: rotatedTokens === 1, revokedKeys: revokedKeys === 1 };
@@ -34,14 +35,7 @@ export class RestoreStore {
   }
 
   set({ page, sha256, counts, isDone, rotatedTokens, revokedKeys }: RestoreState): void {
-    this.#sql.exec(
-      "INSERT OR REPLACE INTO restore (id, page, sha256, counts, is_done, rotated_tokens, revoked_keys) VALUES (1, ?, ?, ?, ?, ?, ?)",
-      page,
-      sha256,
-      JSON.stringify(counts),
-      Number(isDone),
-      Number(rotatedTokens),
-      Number(revokedKeys),
-    );
+    const flags = { isDone: Number(isDone), rotatedTokens: Number(rotatedTokens), revokedKeys: Number(revokedKeys) };
+    this.#table.insert({ id: 1, page, sha256, counts: JSON.stringify(counts), ...flags }, "INSERT OR REPLACE");
   }
 }

@@ -1,29 +1,27 @@
 import type { Tombstone } from "../records.ts";
+import { Table } from "./table.ts";
 
 /** The SQL of the purged groups that a directory has not handed to the registry yet, and of groups that a restore has skipped. */
 export class TombstoneStore {
   readonly #sql: SqlStorage;
+  readonly #tombstones: Table<Tombstone>;
 
   constructor(sql: SqlStorage) {
     this.#sql = sql;
+    this.#tombstones = new Table(sql, "tombstones", ["teamId", "createdAt"]);
   }
 
   put({ teamId, createdAt }: Tombstone): void {
-    this.#sql.exec("INSERT OR REPLACE INTO tombstones (team_id, created_at) VALUES (?, ?)", teamId, createdAt);
+    this.#tombstones.insert({ teamId, createdAt }, "INSERT OR REPLACE");
   }
 
   /** The first `count` of them. */
   first(count: number): Tombstone[] {
-    return this.#sql
-      .exec<Tombstone>(
-        "SELECT team_id AS teamId, created_at AS createdAt FROM tombstones WHERE team_id > 0 ORDER BY team_id LIMIT ?",
-        count,
-      )
-      .toArray();
+    return this.#tombstones.list("team_id > 0 ORDER BY team_id LIMIT ?", count);
   }
 
   delete({ teamId }: Tombstone): void {
-    this.#sql.exec("DELETE FROM tombstones WHERE team_id = ?", teamId);
+    this.#tombstones.delete("team_id = ?", teamId);
   }
 
   /** Notes a group of a backup that stays purged. */

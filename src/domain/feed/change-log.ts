@@ -98,8 +98,8 @@ export class ChangeLog {
 
   /** Appends an event. In a full database it takes the place of the oldest ones, so that no change makes the database grow. */
   #append(isAfterGap: boolean, event: StoredEvent): void {
-    if (isAfterGap) this.#events.put(event);
-    else this.#events.append(event);
+    const { id, ...unnumbered } = event;
+    this.#events.put(isAfterGap ? event : unnumbered);
     if (this.isFull) this.#deleteOldest(EVENTS_DISPLACED_MAX, () => true);
   }
 
