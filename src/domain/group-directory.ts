@@ -21,9 +21,9 @@ import { type DirectoryParts, directoryPartsOf } from "./directory-parts.ts";
 import type { FailureOf, Idempotent } from "./failure.ts";
 import { type Endings, type ShownGroup, withEndings } from "./feed/endings.ts";
 import type { EventPage, EventQuery, NewestPage, NewestQuery } from "./feed/event.ts";
-import type { HistoryFailure, HistoryPage, HistoryQuery } from "./feed/group-history.ts";
-import { type Listed, Lists } from "./lists.ts";
-import type { GroupCounts, SearchQuery } from "./search/group-scans.ts";
+import { GroupHistory, type HistoryFailure, type HistoryPage, type HistoryQuery } from "./feed/group-history.ts";
+import { GroupCount, type GroupCounts, GroupSearch, type SearchQuery } from "./search/group-scans.ts";
+import { type Step, type TurnFailure, Turns, type Waited } from "./turns.ts";
 import type { StateFailure } from "./user-groups/entity-tag.ts";
 import type { GroupPage, PageQuery } from "./user-groups/group-page.ts";
 import type {
@@ -48,6 +48,9 @@ import type {
 } from "./user-groups/user-group.ts";
 import type { NewSession, SessionsToEnd } from "./user-groups/viewer-sessions.ts";
 
+/** What a read that may be long answers when its turns are over, between which viewers are answered. */
+type Listed<Page, Failure = never> = Promise<Idempotent<Waited<Page>, Failure | CallerFailure | TurnFailure>>;
+
 type FindFailure = CallerFailure | FailureOf<"user_group_not_found">;
 type StartFailure = FindFailure | FailureOf<"user_group_suspended">;
 type OnceFailure = CallerFailure | RepeatFailure;
@@ -63,10 +66,7 @@ type ShownOutcome = Result<ShownGroup & Outcome, OnceFailure | StateFailure>;
  */
 export class GroupDirectory extends DurableObject<Env> {
   #parts: DirectoryParts;
-  readonly #lists = new Lists(
-    () => this.#parts,
-    (caller, scope) => this.#admit(caller, scope),
-  );
+  readonly #turns = new Turns();
 
   constructor(ctx: DurableObjectState, env: Env) {
     super(ctx, env);
@@ -206,12 +206,13 @@ export class GroupDirectory extends DurableObject<Env> {
 
   /** One page of the groups. Lists take turns, so that viewers are answered between them. */
   list(caller: Caller, query: PageQuery): Listed<GroupPage> {
-    return this.#lists.list(caller, query);
+    return this.#inTurns(caller, "groups:read", ({ groups }) => ok(groups.list(query)));
   }
 
   /** One page of the groups that pass the conditions of a search. */
   search(caller: Caller, query: SearchQuery): Listed<GroupPage> {
-    return this.#lists.search(caller, query);
+    const search = new GroupSearch(query);
+    return this.#inTurns(caller, "groups:read", ({ stores }) => ok(search.turn(stores.groups)));
   }
 
   /** One group as lists show it: of those that exist, or of the deleted ones. */
@@ -220,18 +221,26 @@ export class GroupDirectory extends DurableObject<Env> {
   }
 
   /** One page of the events, oldest first. It takes turns with lists. For `withGroups` the caller needs `groups:read` too. */
-  listEvents(caller: Caller, query: EventQuery): Listed<EventPage, FailureOf<"cursor_expired">> {
-    return this.#lists.events(caller, query);
+  async listEvents(caller: Caller, query: EventQuery): Listed<EventPage, FailureOf<"cursor_expired">> {
+    const admitted = query.withGroups ? this.#admit(caller, "groups:read") : undefined;
+    if (admitted && !admitted.ok) return admitted;
+    return this.#inTurns(caller, "events:read", ({ changes, groups }) => {
+      const read = changes.read(query);
+      return read.ok && query.withGroups ? ok(groups.addTo(read.value)) : read;
+    });
   }
 
   /** One page of the events, newest first. */
   listNewestEvents(caller: Caller, query: NewestQuery): Listed<NewestPage> {
-    return this.#lists.newestEvents(caller, query);
+    return this.#inTurns(caller, "events:read", ({ changes }) => ok(changes.readNewest(query)));
   }
 
   /** One page of a group's events, newest first; also of a deleted or purged group, as long as its events are kept. */
   history(caller: Caller, teamId: number, query: HistoryQuery): Listed<HistoryPage, HistoryFailure> {
-    return this.#lists.history(caller, teamId, query);
+    const history = new GroupHistory(teamId, query);
+    return this.#inTurns(caller, "events:read", ({ stores }) =>
+      stores.groups.wasUsed(teamId) ? history.turn(stores.events) : fail({ code: "user_group_not_found" }),
+    );
   }
 
   /** Writes to the disk, and keeps nothing. It fails if the disk is full. */
@@ -247,12 +256,13 @@ export class GroupDirectory extends DurableObject<Env> {
 
   /** How the environment is: its size, its groups, the keys that somebody should look at. It takes turns with lists. */
   overview(operator: Operator): Listed<EnvironmentOverview> {
-    return this.#lists.overview(operator);
+    return this.#inTurns(operator, undefined, ({ overview }) => ok(overview.read(Date.now())));
   }
 
   /** How many groups there are in each state, up to bounds. */
   countGroups(operator: Operator): Listed<GroupCounts> {
-    return this.#lists.counts(operator);
+    const count = new GroupCount();
+    return this.#inTurns(operator, undefined, ({ stores }) => ok(count.turn(stores.groups)));
   }
 
   /** A group, of those that exist or of the deleted ones, with its newest events. */
@@ -279,8 +289,9 @@ export class GroupDirectory extends DurableObject<Env> {
   }
 
   /** One page of the API keys, revoked and expired ones included. It takes turns with lists. */
-  listKeys(caller: Caller, query: KeyQuery): Listed<KeyPage> {
-    return this.#lists.keys(caller, query);
+  async listKeys(caller: Caller, query: KeyQuery): Listed<KeyPage> {
+    if (!this.#parts.schema.exists) return ok({ keys: [], next: null, hasWaited: false });
+    return this.#inTurns(caller, undefined, ({ keys }) => ok(keys.list(query)));
   }
 
   /** The API keys with these numbers, each with the event that ended it, for an operator whom the registry has admitted. */
@@ -338,6 +349,16 @@ export class GroupDirectory extends DurableObject<Env> {
     return this.#parts.schema.exists ? run(this.#parts) : otherwise;
   }
 
+  /** Reads for a caller in one turn or several. An operator who has waited has to be admitted by the registry again. */
+  async #inTurns<Page extends object, Failure>(
+    caller: Caller,
+    scope: Scope | undefined,
+    step: (parts: DirectoryParts) => Result<Step<Page>, Failure>,
+  ): Listed<Page, Failure> {
+    const admit = () => this.#admit(caller, scope);
+    return this.#turns.takeSteps(`${caller.kind} ${caller.id}`, admit, () => step(this.#parts));
+  }
+
   /** Admits an API key that is valid and has `scope`, if one is needed. The registry has admitted operators. */
   #admit(caller: Caller, scope: Scope | undefined): Result<Admitted, CallerFailure> {
     if (caller.kind === "operator")
@@ -348,7 +369,7 @@ export class GroupDirectory extends DurableObject<Env> {
 
   /** One page of a backup. It takes turns with lists. */
   backup(operator: Operator, position: BackupPosition | undefined): Listed<BackupPage, FailureOf<"cursor_expired">> {
-    return this.#lists.backup(operator, position);
+    return this.#inTurns(operator, undefined, ({ backup }) => backup.read(position));
   }
 
   /** How far a restore has come. */
