@@ -24,6 +24,12 @@ export type Access = {
   bodyType?: "merge-patch" | "ndjson";
 };
 
+/** A call that reads or writes much at once, and takes fields in its query. */
+const LIST = { isList: true, hasQuery: true } as const;
+
+/** A change that an operator makes in the environment of the query, with a body that may be left out. */
+const MANAGED = { environmentQuery: "required", body: "optional" } as const;
+
 /**
  * Who may make which call below /api, by its method and the pattern of its path. A route without an entry does not compile
  * (app.ts).
@@ -34,13 +40,7 @@ export const ACCESS = {
   "POST /api/user": { scope: "tokens:rotate", body: "required" },
   "DELETE /api/user": { scope: "groups:delete", body: "required" },
 
-  "GET /api/user_groups": {
-    scope: "groups:read",
-    role: "viewer",
-    environmentQuery: "required",
-    isList: true,
-    hasQuery: true,
-  },
+  "GET /api/user_groups": { ...LIST, scope: "groups:read", role: "viewer", environmentQuery: "required" },
   "POST /api/user_groups": { scope: "groups:read", body: "required" },
   "GET /api/user_groups/:team_id": {
     scope: "groups:read",
@@ -49,11 +49,10 @@ export const ACCESS = {
     hasQuery: true,
   },
   "GET /api/user_groups/:team_id/events": {
+    ...LIST,
     scope: "events:read",
     role: "viewer",
     environmentQuery: "required",
-    isList: true,
-    hasQuery: true,
   },
   "PUT /api/user_groups/:team_id": {
     scope: "groups:write",
@@ -62,60 +61,27 @@ export const ACCESS = {
     body: "required",
     bodyType: "merge-patch",
   },
-  "DELETE /api/user_groups/:team_id": {
-    scope: "groups:delete",
-    role: "admin",
-    environmentQuery: "required",
-    body: "optional",
-  },
-  "POST /api/user_groups/:team_id/rotate": {
-    scope: "tokens:rotate",
-    role: "support",
-    environmentQuery: "required",
-    body: "optional",
-  },
-  "POST /api/user_groups/:team_id/restore": {
-    scope: "groups:write",
-    role: "support",
-    environmentQuery: "required",
-    body: "optional",
-  },
-  "POST /api/user_groups/:team_id/purge": {
-    scope: "groups:delete",
-    role: "admin",
-    environmentQuery: "required",
-    body: "optional",
-  },
-  "GET /api/events": {
-    scope: "events:read",
-    role: "viewer",
-    environmentQuery: "optional",
-    isList: true,
-    hasQuery: true,
-  },
+  "DELETE /api/user_groups/:team_id": { ...MANAGED, scope: "groups:delete", role: "admin" },
+  "POST /api/user_groups/:team_id/rotate": { ...MANAGED, scope: "tokens:rotate", role: "support" },
+  "POST /api/user_groups/:team_id/restore": { ...MANAGED, scope: "groups:write", role: "support" },
+  "POST /api/user_groups/:team_id/purge": { ...MANAGED, scope: "groups:delete", role: "admin" },
+  "GET /api/events": { ...LIST, scope: "events:read", role: "viewer", environmentQuery: "optional" },
 
-  "GET /api/keys": { role: "viewer", environmentQuery: "required", isList: true, hasQuery: true },
+  "GET /api/keys": { ...LIST, role: "viewer", environmentQuery: "required" },
   "POST /api/keys": { role: "admin", body: "required" },
-  "DELETE /api/keys/:id": { role: "admin", environmentQuery: "required", body: "optional" },
-  "POST /api/keys/:id/roll": { role: "admin", environmentQuery: "required", body: "optional" },
+  "DELETE /api/keys/:id": { ...MANAGED, role: "admin" },
+  "POST /api/keys/:id/roll": { ...MANAGED, role: "admin" },
 
-  "GET /api/operators": { role: "viewer", isList: true, hasQuery: true },
+  "GET /api/operators": { ...LIST, role: "viewer" },
   "POST /api/operators": { role: "admin", body: "required" },
   "DELETE /api/operators/:id": { role: "admin", body: "optional" },
   "POST /api/operators/:id/roll": { role: "admin", body: "optional" },
   "POST /api/credentials/explain": { role: "viewer", body: "required" },
-  "GET /api/environments": { role: "viewer", isForBackups: true, isList: true, hasQuery: true },
-  "DELETE /api/environments": { role: "admin", environmentQuery: "required", hasQuery: true, body: "optional" },
+  "GET /api/environments": { ...LIST, role: "viewer", isForBackups: true },
+  "DELETE /api/environments": { ...MANAGED, role: "admin", hasQuery: true },
 
-  "GET /api/backup": { role: "admin", isForBackups: true, environmentQuery: "optional", isList: true, hasQuery: true },
-  "POST /api/restore": {
-    role: "admin",
-    environmentQuery: "optional",
-    isList: true,
-    hasQuery: true,
-    body: "required",
-    bodyType: "ndjson",
-  },
+  "GET /api/backup": { ...LIST, role: "admin", isForBackups: true, environmentQuery: "optional" },
+  "POST /api/restore": { ...LIST, role: "admin", environmentQuery: "optional", body: "required", bodyType: "ndjson" },
 
   "POST /api/viewer_sessions": { scope: "sessions:create", body: "required" },
   "POST /api/viewer_sessions/end": {
