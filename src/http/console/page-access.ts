@@ -38,10 +38,7 @@ export type GroupChange = keyof typeof GROUP_CHANGES;
 /** The pattern of the path of a group's page. */
 export const GROUP_PATTERN = "/console/environments/:workspace/:environment/groups/:team_id";
 
-/**
- * Who may see each other page and send its form, by the pattern of its path. A route of the console without an entry does not
- * compile (console.tsx).
- */
+/** Who may see each other page and send its form, by the pattern of its path. A page without an entry does not compile (console.tsx). */
 const PAGES = {
   "/console": {},
   "/console/sign-in": { form: {} },
@@ -75,8 +72,8 @@ const PAGES = {
   },
 } as const satisfies Record<string, PageAccess>;
 
-/** The pattern of a page's path in the table. */
-export type PagePattern = keyof typeof PAGES;
+/** The table, by the patterns of the paths. */
+export type Pages = typeof PAGES;
 
 /** Every page of the console, by the pattern of its path. */
 export const ALL_PAGES: ReadonlyMap<string, PageAccess> = new Map<string, PageAccess>([

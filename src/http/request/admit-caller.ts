@@ -72,17 +72,17 @@ export async function admitOperator(
 }
 
 /**
- * Admits an operator again whose list of an environment has waited for its turn: the key or the session may have ended meanwhile.
- * Returns the failure. The directory admits API keys again itself.
+ * What a list of an environment has answered, unless it has waited for its turn: then its operator is admitted again, whose key or session
+ * may have ended meanwhile. The directory admits API keys again itself.
  */
-export async function admitAgain(
+export async function admitAgain<Page extends { hasWaited: boolean }>(
   c: RequestContext<With<AppEnv, Partial<UncheckedOperator>>>,
-  { hasWaited }: { hasWaited: boolean },
-): Promise<Failure | undefined> {
+  listed: Result<Page, Failure>,
+): Promise<Result<Page, Failure>> {
   const presentedOperator = c.get("presentedOperator");
-  if (!hasWaited || !presentedOperator) return undefined;
+  if (!listed.ok || !listed.value.hasWaited || !presentedOperator) return listed;
   const admitted = await admitTo(c, presentedOperator, c.get("environment"));
-  return admitted.ok ? undefined : admitted.failure;
+  return admitted.ok ? listed : admitted;
 }
 
 /** Has the registry admit an operator who has a role that the table of access names for this call. */

@@ -4,7 +4,7 @@ import { IDEMPOTENCY_KEY_UNITS_MAX } from "../../../common/limits.ts";
 import { type IfMatch, parseIfMatch } from "../../domain/user-groups/entity-tag.ts";
 import type { Conditions, IdempotencyRecord } from "../../domain/user-groups/responses.ts";
 import type { CallEnv, CallerEnv, RequestContext } from "../app-env.ts";
-import { refuseRequest } from "../response/refuse-request.ts";
+import { refuseField } from "../response/refuse-request.ts";
 
 const VISIBLE_ASCII = new RegExp(`^[\\x21-\\x7e]{1,${IDEMPOTENCY_KEY_UNITS_MAX}}$`);
 
@@ -19,7 +19,7 @@ export const ifMatch = createMiddleware<IfMatchEnv>(async (c, next) => {
   const header = c.req.header("If-Match");
   const parsed = header === undefined ? undefined : parseIfMatch(header);
   if (header !== undefined && !parsed)
-    return refuseHeader(c, "If-Match", 'Send the ETag as it came, with its quotes, such as "1.2", or *.');
+    return refuseField(c, "If-Match", 'Send the ETag as it came, with its quotes, such as "1.2", or *.');
   c.set("ifMatch", parsed);
   return next();
 });
@@ -40,7 +40,7 @@ export const idempotencyKey = createMiddleware<IdempotencyEnv>(async (c, next) =
   }
   if (!VISIBLE_ASCII.test(key)) {
     const message = `Send 1 to ${IDEMPOTENCY_KEY_UNITS_MAX} visible ASCII characters, or leave the header out.`;
-    return refuseHeader(c, "Idempotency-Key", message);
+    return refuseField(c, "Idempotency-Key", message);
   }
   const caller = c.get("caller");
   const request = { ...c.req.param(), ...c.get("fields") };
@@ -57,9 +57,6 @@ export const conditionsOf = (c: RequestContext<IfMatchEnv & IdempotencyEnv>): Co
   ifMatch: c.get("ifMatch"),
   idempotency: c.get("idempotency"),
 });
-
-const refuseHeader = (c: RequestContext<CallEnv>, name: string, message: string): Promise<Response> =>
-  refuseRequest(c, { code: "invalid_body", issues: [{ path: [name], message }] });
 
 /** Marks the answer to a repeated call. */
 export function markReplay(c: RequestContext, { isReplay }: { isReplay: boolean }): void {

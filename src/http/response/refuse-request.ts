@@ -12,3 +12,7 @@ export const failureAfterCheck = async (c: RequestContext<CallEnv>, failure: Fai
 /** Refuses a request for its content, after its caller was checked. */
 export const refuseRequest = async (c: RequestContext<CallEnv>, failure: Failure): Promise<Response> =>
   refuse(c, await failureAfterCheck(c, failure));
+
+/** The same for what is wrong with one field of the body or the query, or one header. */
+export const refuseField = (c: RequestContext<CallEnv>, name: string, message: string): Promise<Response> =>
+  refuseRequest(c, { code: "invalid_body", issues: [{ path: [name], message }] });

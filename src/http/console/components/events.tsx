@@ -119,11 +119,7 @@ const Item: FC<FeedItem & { hasGroups: boolean }> = ({ event, environment, hasGr
           </>
         )}
         <Subjects event={event} environment={environment} /> by <ActorLink actor={actor} environment={environment} />
-        {details.reason !== undefined && (
-          <>
-            : <Reason text={details.reason} />
-          </>
-        )}
+        <Reason text={details.reason} />
         {extras.length > 0 && (
           <>
             <br />
@@ -138,12 +134,16 @@ const Item: FC<FeedItem & { hasGroups: boolean }> = ({ event, environment, hasGr
   );
 };
 
-/** Why somebody made a change, in their words. */
-export const Reason: FC<{ text: string }> = ({ text }) => (
-  <q>
-    <Text value={text} />
-  </q>
-);
+/** Why somebody made a change, in their words, after a colon; nothing without a reason. */
+export const Reason: FC<{ text: string | null | undefined }> = ({ text }) =>
+  typeof text === "string" ? (
+    <>
+      :{" "}
+      <q>
+        <Text value={text} />
+      </q>
+    </>
+  ) : null;
 
 /** Events in the order of `events`: of one group, or, with `hasGroups`, of an environment. The deployment's have no environment. */
 export const Feed: FC<{ events: StoredEvent[]; environment: Environment | undefined; hasGroups?: boolean }> = ({

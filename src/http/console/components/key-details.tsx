@@ -9,6 +9,7 @@ import type { StoredKey } from "../../../records.ts";
 import { Badge } from "./detail.tsx";
 import { ActorLink, Reason } from "./events.tsx";
 import { Select } from "./inputs.tsx";
+import { Table } from "./list.tsx";
 import { Text, Time } from "./text.tsx";
 
 /** When a key ends or has ended; `undefined` if it does not. */
@@ -74,11 +75,7 @@ export const Ending: FC<{ found: FoundKey; environment: Environment | undefined 
     <>
       {successorOf(found) === undefined ? "Revoked" : "Rolled"} <Time at={ending.at} /> by{" "}
       <ActorLink actor={ending.actor} environment={environment} />
-      {ending.details.reason !== undefined && (
-        <>
-          : <Reason text={ending.details.reason} />
-        </>
-      )}
+      <Reason text={ending.details.reason} />
     </>
   );
 };
@@ -99,12 +96,10 @@ const GRACES: [value: string, text: string][] = [
   ["604800", "7 days"],
 ];
 
-type FieldProps = { value: string; issues: Issue[] };
+type FieldProps = { name: string; value: string; issues: Issue[] };
 
 /** How long a credential stays valid beside its successor. */
-export const GraceField: FC<FieldProps & { label: string }> = (props) => (
-  <Select name="grace_seconds" options={GRACES} {...props} />
-);
+export const GraceField: FC<FieldProps & { label: string }> = (props) => <Select options={GRACES} {...props} />;
 
 const EXPIRIES: [value: string, text: string][] = [
   ["2592000", "after 30 days"],
@@ -117,59 +112,39 @@ const EXPIRIES: [value: string, text: string][] = [
 export const EXPIRY_DEFAULT = "31536000";
 
 /** When a new key ends. */
-export const ExpiryField: FC<FieldProps> = (props) => (
-  <Select name="expires_in_seconds" label="Expires" options={EXPIRIES} {...props} />
-);
+export const ExpiryField: FC<FieldProps> = (props) => <Select label="Expires" options={EXPIRIES} {...props} />;
 
 /** A table of keys, in the order of `keys`. `pathOf` gives the path of a key's page. */
-export const KeyTable: FC<{ rights: string; keys: FoundKey[]; pathOf: (id: number) => string }> = ({
-  rights,
-  keys,
-  pathOf,
-}) => (
-  <table>
-    <thead>
-      <tr>
-        <th>Name</th>
-        <th>State</th>
-        <th class="mid">{rights}</th>
-        <th class="fit mid">Last used</th>
-        <th class="fit low">Issued</th>
-      </tr>
-    </thead>
-    <tbody>
-      {keys.map((found) => (
-        <tr>
-          <td>
-            <a href={pathOf(found.key.id)}>
-              <Text value={found.key.name} />
+export const KeyTable: FC<{ rights: string; keys: FoundKey[]; pathOf: (id: number) => string }> = (props) => (
+  <Table
+    rows={props.keys}
+    columns={[
+      [
+        "Name",
+        "",
+        ({ key }) => (
+          <>
+            <a href={props.pathOf(key.id)}>
+              <Text value={key.name} />
             </a>
             <small>
-              number {found.key.id}
-              {found.key.email && (
+              number {key.id}
+              {key.email && (
                 <>
-                  , <Text value={found.key.email} />
+                  , <Text value={key.email} />
                 </>
               )}
-              {!hasKey(found.key) && ", no key"}
+              {!hasKey(key) && ", no key"}
             </small>
-          </td>
-          <td>
-            <KeyState found={found} pathOf={pathOf} />
-          </td>
-          <td class="mid">
-            <Rights rights={found.key.rights} />
-          </td>
-          <td class="fit mid">
-            <Time at={found.key.lastUsedAt} none="never" />
-          </td>
-          <td class="fit low">
-            <Time at={found.key.createdAt} />
-          </td>
-        </tr>
-      ))}
-    </tbody>
-  </table>
+          </>
+        ),
+      ],
+      ["State", "", (found) => <KeyState found={found} pathOf={props.pathOf} />],
+      [props.rights, "mid", ({ key }) => <Rights rights={key.rights} />],
+      ["Last used", "fit mid", ({ key }) => <Time at={key.lastUsedAt} none="never" />],
+      ["Issued", "fit low", ({ key }) => <Time at={key.createdAt} />],
+    ]}
+  />
 );
 
 /** What an operator reads of one key. */

@@ -90,6 +90,33 @@ export const List: FC<{
   </>
 );
 
+/** A column of a table: its heading, the class of its cells, and what the cell of a row shows. */
+export type Column<Row> = [heading: string, cells: string, cellOf: (row: Row) => Child];
+
+/** A table with one line for each of `rows`. */
+export function Table<Row>({ columns, rows }: { columns: Column<Row>[]; rows: Row[] }): Child {
+  return (
+    <table>
+      <thead>
+        <tr>
+          {columns.map(([heading, cells]) => (
+            <th class={cells || undefined}>{heading}</th>
+          ))}
+        </tr>
+      </thead>
+      <tbody>
+        {rows.map((row) => (
+          <tr>
+            {columns.map(([, cells, cellOf]) => (
+              <td class={cells || undefined}>{cellOf(row)}</td>
+            ))}
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  );
+}
+
 /** How many rows are before a page of a list, by the field `from` of its query. */
 export const rowsBefore = (from: string | undefined): number | undefined =>
   from !== undefined && /^\d{1,9}$/.test(from) ? Number(from) : undefined;

@@ -1,4 +1,3 @@
-import { createFactory } from "hono/factory";
 import type { Child } from "hono/jsx";
 import * as z from "zod/mini";
 import type { Environment } from "../../../../common/environment.ts";
@@ -192,7 +191,7 @@ const FeedFilter = ({ path, environment, filtered, actors }: Feeding): Child => 
 };
 
 /** The events of an environment, newest first. */
-export const listEvents = createFactory<EnvironmentEnv>().createHandlers(async (c) => {
+export async function listEvents(c: RequestContext<EnvironmentEnv>): Promise<Response> {
   const environment = c.get("environment");
   const [directory, operator] = [c.get("directory"), c.get("operator")];
   const filtered = readPageQuery(c, FeedQuery());
@@ -201,16 +200,15 @@ export const listEvents = createFactory<EnvironmentEnv>().createHandlers(async (
     directory.listKeys(operator, { start: 0, limit: ACTORS_OFFERED_MAX }),
     operatorsOffered(c),
   ]);
-  if (!listed.ok) return refuseWithPage(c, listed.failure);
-  const failure = await admitAgain(c, listed.value);
-  if (failure) return refuseWithPage(c, failure);
+  const admitted = await admitAgain(c, listed);
+  if (!admitted.ok) return refuseWithPage(c, admitted.failure);
   const path = `${environmentPath(environment)}/events`;
   const actors = [...operators, ...(keys.ok ? offered("api_key", "API key", keys.value.keys) : [])];
-  return respondWithFeed(c, { path, title: "Events", environment, filtered, page: listed.value, actors });
-});
+  return respondWithFeed(c, { path, title: "Events", environment, filtered, page: admitted.value, actors });
+}
 
 /** The events of the deployment, newest first. */
-export const listDeploymentEvents = createFactory<SignedInEnv>().createHandlers(async (c) => {
+export async function listDeploymentEvents(c: RequestContext<SignedInEnv>): Promise<Response> {
   const filtered = readPageQuery(c, FeedQuery());
   const listed = await readOn(toQuery(filtered), async (query) =>
     registryFor(c).listNewestEvents(c.get("presentedOperator"), query),
@@ -226,4 +224,4 @@ export const listDeploymentEvents = createFactory<SignedInEnv>().createHandlers(
     page: listed.value,
     actors,
   });
-});
+}

@@ -1,5 +1,3 @@
-import { Hono } from "hono";
-import { createFactory } from "hono/factory";
 import type { FC } from "hono/jsx";
 import type { ListedConsoleSession } from "../../../domain/credentials/console-sessions.ts";
 import type { RequestContext } from "../../app-env.ts";
@@ -7,6 +5,7 @@ import { registryFor } from "../../request/admit-caller.ts";
 import { pathNumber } from "../../request/query.ts";
 import { Badge, Done } from "../components/detail.tsx";
 import { Form } from "../components/form.tsx";
+import { Table } from "../components/list.tsx";
 import { Text, Time } from "../components/text.tsx";
 import type { FormEnv, SignedInEnv } from "../console-env.ts";
 import { SESSIONS, SIGN_IN, withQuery } from "../paths.ts";
@@ -17,7 +16,7 @@ import { refuseWithPage, respondWithPage } from "../response/respond-with-page.t
 const DONE = { ended: "The session has ended." };
 
 /** The sessions of the operator, with a button to end each one, and all. */
-export const listSessions = createFactory<SignedInEnv>().createHandlers(async (c) => {
+export async function listSessions(c: Call): Promise<Response> {
   const listed = await registryFor(c).listConsoleSessions(c.get("presentedOperator"));
   if (!listed.ok) return refuseWithPage(c, listed.failure);
   const { sessions } = listed.value;
@@ -33,10 +32,10 @@ export const listSessions = createFactory<SignedInEnv>().createHandlers(async (c
       </>
     ),
   });
-});
+}
 
 /** Ends one session by its number, or all. */
-export const endSessions = createFactory<FormEnv>().createHandlers(async (c) => {
+export async function endSessions(c: RequestContext<FormEnv>): Promise<Response> {
   const field = c.get("form").get("session") ?? "";
   const which = field === "all" ? field : pathNumber(field);
   const ended = await registryFor(c).endConsoleSessions(c.get("presentedOperator"), which);
@@ -44,7 +43,7 @@ export const endSessions = createFactory<FormEnv>().createHandlers(async (c) => 
   return which === "all"
     ? redirect(c, SIGN_IN, cookieHeader(c.get("origin"), ""))
     : redirect(c, withQuery(SESSIONS, { done: "ended" }));
-});
+}
 
 type Call = RequestContext<SignedInEnv>;
 
@@ -56,51 +55,42 @@ const EndButton: FC<{ c: Call; which: string; text: string }> = ({ c, which, tex
 );
 
 const SessionTable: FC<{ c: Call; sessions: ListedConsoleSession[] }> = ({ c, sessions }) => (
-  <table>
-    <thead>
-      <tr>
-        <th>Browser</th>
-        <th class="fit mid">Signed in</th>
-        <th class="fit mid">Last used</th>
-        <th class="fit low">Ends at the latest</th>
-        <th class="fit">End it</th>
-      </tr>
-    </thead>
-    <tbody>
-      {sessions.map(({ id, createdAt, lastUsedAt, expiresAt, isCurrent, browser, address }) => (
-        <tr>
-          <td>
+  <Table
+    rows={sessions}
+    columns={[
+      [
+        "Browser",
+        "",
+        ({ browser, address }) => (
+          <>
             <b>
               <Text value={browser ?? "unknown"} />
             </b>{" "}
             <code>
               <Text value={address ?? ""} />
             </code>
-          </td>
-          <td class="fit mid">
-            <Time at={createdAt} />
-          </td>
-          <td class="fit mid">
-            <Time at={lastUsedAt} />
-          </td>
-          <td class="fit low">
-            <Time at={expiresAt} />
-          </td>
-          <td class="fit">
-            {isCurrent ? (
-              <Badge state="valid" text="this one" />
-            ) : (
-              <EndButton c={c} which={String(id)} text={`End session ${id}`} />
-            )}
-          </td>
-        </tr>
-      ))}
-    </tbody>
-  </table>
+          </>
+        ),
+      ],
+      ["Signed in", "fit mid", ({ createdAt }) => <Time at={createdAt} />],
+      ["Last used", "fit mid", ({ lastUsedAt }) => <Time at={lastUsedAt} />],
+      ["Ends at the latest", "fit low", ({ expiresAt }) => <Time at={expiresAt} />],
+      [
+        "End it",
+        "fit",
+        ({ id, isCurrent }) =>
+          isCurrent ? (
+            <Badge state="valid" text="this one" />
+          ) : (
+            <EndButton c={c} which={String(id)} text={`End session ${id}`} />
+          ),
+      ],
+    ]}
+  />
 );
 
 /** Ends the session of the request. */
-export const signOut = new Hono<FormEnv>().post("/", async (c) => {
+export async function signOut(c: Call): Promise<Response> {
   const ended = await registryFor(c).endConsoleSessions(c.get("presentedOperator"), "current");
   return ended.ok ? redirect(c, SIGN_IN, cookieHeader(c.get("origin"), "")) : refuseWithPage(c, ended.failure);
-});
+}

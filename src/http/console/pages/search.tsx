@@ -1,4 +1,3 @@
-import { createFactory } from "hono/factory";
 import type { Child, FC } from "hono/jsx";
 import { directoryName, type Environment, findEnvironment } from "../../../../common/environment.ts";
 import type { Issue } from "../../../../common/issue.ts";
@@ -56,19 +55,17 @@ function respond(c: Call, found: Child, issues: Issue[] = []): Promise<Response>
   });
 }
 
-const factory = createFactory<SignedInEnv>();
-
 /** The page of the search. Its field is longer than the one in the bar of every page. */
-export const searchPage = factory.createHandlers(async (c) => {
+export async function searchPage(c: Call): Promise<Response> {
   const admitted = await registryFor(c).admit(c.get("presentedOperator"), "viewer", undefined);
   return admitted.ok ? respond(c, null) : refuseWithPage(c, admitted.failure);
-});
+}
 
 /**
  * Shows what is known of a credential, and leads with any other text to the list of groups or environments. So no credential is ever in
  * an address, which browsers and proxies keep.
  */
-export const search = factory.createHandlers(async (c) => {
+export async function search(c: Call): Promise<Response> {
   const text = (c.get("form").get("text") ?? "").trim();
   // People paste whole headers and lines of logs.
   const [credential] = CREDENTIAL.exec(text) ?? [];
@@ -84,7 +81,7 @@ export const search = factory.createHandlers(async (c) => {
   const environment = findEnvironment(c.get("form").get("environment") ?? "");
   const path = environment ? `${environmentPath(environment)}/groups` : ENVIRONMENTS;
   return redirect(c, withQuery(path, { search: text }));
-});
+}
 
 /** What may be the bootstrap token in a header, a line of a file or a command; each word as it is, too, since a token may have any sign. */
 function likeTokensIn(text: string): string[] {

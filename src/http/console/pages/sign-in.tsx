@@ -1,4 +1,3 @@
-import { Hono } from "hono";
 import type { FC } from "hono/jsx";
 import type { Issue } from "../../../../common/issue.ts";
 import { ssoIn } from "../../../../common/settings/settings.ts";
@@ -20,30 +19,32 @@ import { cookieHeader } from "../request/session-cookie.ts";
 import { redirect } from "../response/redirect.ts";
 import { refuseWithPage, respondWithPage } from "../response/respond-with-page.tsx";
 
-/** Signing in: with the key of an operator or the bootstrap token, or as the person whom the company's proxy asserts. */
-export const signIn = new Hono<SignedInEnv>()
-  .get("/", (c) => signInPage(c))
+type Call = RequestContext<SignedInEnv>;
 
-  .post("/", async (c) => {
-    const key = await presentedKey(c, (c.get("form").get("operator_key") ?? "").trim());
-    if (key === "rate_limited") return refuseWithPage(c, { code: "rate_limited" });
-    if (key === undefined) return signInPage(c, { path: ["operator_key"], message: UNKNOWN });
-    if (key !== "bootstrap") c.set("operatorId", key.id);
-    const failure = await start(c, key);
-    return failure instanceof Response
-      ? failure
-      : signInPage(c, { path: ["operator_key"], message: ENDED[failure] ?? UNKNOWN });
-  })
+/** The page on which to sign in: with the key of an operator or the bootstrap token, or as the person whom the company's proxy asserts. */
+export const showSignIn = (c: Call): Promise<Response> => signInPage(c);
 
-  .post("/company", async (c) => {
-    const person = await assertedPerson(c);
-    // The page may be older than the assertion.
-    if (!person || c.get("form").get("email") !== person.email)
-      return signInPage(c, { path: [], message: NOT_ASSERTED });
-    if (!(await companyLimit(c, person))) return refuseWithPage(c, { code: "rate_limited" });
-    const failure = await start(c, { email: person.email }, person.email);
-    return failure instanceof Response ? failure : signInPage(c, { path: [], message: NO_OPERATOR });
-  });
+/** Signs in with a key. */
+export async function signIn(c: Call): Promise<Response> {
+  const key = await presentedKey(c, (c.get("form").get("operator_key") ?? "").trim());
+  if (key === "rate_limited") return refuseWithPage(c, { code: "rate_limited" });
+  if (key === undefined) return signInPage(c, { path: ["operator_key"], message: UNKNOWN });
+  if (key !== "bootstrap") c.set("operatorId", key.id);
+  const failure = await start(c, key);
+  return failure instanceof Response
+    ? failure
+    : signInPage(c, { path: ["operator_key"], message: ENDED[failure] ?? UNKNOWN });
+}
+
+/** Signs in as the person whom the company's proxy asserts. */
+export async function signInWithCompany(c: Call): Promise<Response> {
+  const person = await assertedPerson(c);
+  // The page may be older than the assertion.
+  if (!person || c.get("form").get("email") !== person.email) return signInPage(c, { path: [], message: NOT_ASSERTED });
+  if (!(await companyLimit(c, person))) return refuseWithPage(c, { code: "rate_limited" });
+  const failure = await start(c, { email: person.email }, person.email);
+  return failure instanceof Response ? failure : signInPage(c, { path: [], message: NO_OPERATOR });
+}
 
 const UNKNOWN =
   "This is not the key of an operator of this service, which begins with ugo_. It may be cut off, of another deployment, or signed with a key that has been removed.";
@@ -58,7 +59,7 @@ const NOT_ASSERTED =
 const NO_OPERATOR = "No operator has your email, or it has ended. Ask an admin to issue one with this email.";
 
 /** Starts a session, and leads to the page that was asked for. Otherwise returns why the registry refuses. `email` is that of an assertion. */
-async function start(c: RequestContext<SignedInEnv>, key: PresentedOperator["key"], email?: string) {
+async function start(c: Call, key: PresentedOperator["key"], email?: string) {
   const { cookie, session } = await mintConsoleSession(c.get("ring"), usableOperatorToken(c.env), email);
   const { sessionHash, bootstrapMac } = session;
   const presented = { key, requestId: c.get("requestId") };
@@ -73,7 +74,7 @@ async function start(c: RequestContext<SignedInEnv>, key: PresentedOperator["key
 const PAGE_PATH = /^\/console(?:\/[\w-]+)*\/?$/;
 
 /** The page to go to after signing in, as a browser reads its address. Only a page of the console counts: no link leads from here elsewhere. */
-function nextOf(c: RequestContext<SignedInEnv>): string {
+function nextOf(c: Call): string {
   const [next, origin] = [c.req.query("next") ?? "", c.get("origin")];
   if (!URL.canParse(next, origin)) return CONSOLE;
   const url = new URL(next, origin);
@@ -81,7 +82,7 @@ function nextOf(c: RequestContext<SignedInEnv>): string {
 }
 
 /** Answers with the page on which to sign in, and what was wrong with the form that was sent. */
-async function signInPage(c: RequestContext<SignedInEnv>, problem?: Issue): Promise<Response> {
+async function signInPage(c: Call, problem?: Issue): Promise<Response> {
   const issues = problem === undefined ? [] : [problem];
   const next = nextOf(c);
   const query = { next: next === CONSOLE ? undefined : next };
@@ -117,8 +118,6 @@ async function signInPage(c: RequestContext<SignedInEnv>, problem?: Issue): Prom
     ),
   });
 }
-
-type Call = RequestContext<SignedInEnv>;
 
 /** The person whom the company's proxy asserts, and the name of the operator with that address. Either may be missing. */
 type CompanySignIn = { email: string | undefined; operator: string | undefined };

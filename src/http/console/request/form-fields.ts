@@ -32,6 +32,11 @@ export function parseForm<Schema extends z.ZodMiniType>(
     : fail({ code: "invalid_body", issues: [...schemaIssues(parsed), ...keyIssues] });
 }
 
+/** What the field `name` of a form takes: its value in the form that was sent, or `initial`, and what is wrong with it. */
+export const fieldsOf =
+  (form: URLSearchParams, issues: Issue[]) =>
+  (name: string, initial = "") => ({ name, value: form.get(name) ?? initial, issues });
+
 /** The issues of a form that its schema refuses; none otherwise. */
 export const schemaIssues = (parsed: Result<unknown, FailureOf<"invalid_body">>): Issue[] =>
   parsed.ok ? [] : parsed.failure.issues;

@@ -11,7 +11,7 @@ import { ENVIRONMENTS, environmentPath, OPERATORS, SIGN_IN, withQuery } from "..
 import { PROTECTION, toSignIn } from "./redirect.ts";
 
 /** A page to answer with: its head and its content. Without a `status`, a page with issues is 422, and others are 200. */
-type Page = PageHead & { children: Child; status?: number };
+export type Page = PageHead & { children: Child; status?: number };
 
 const NO_FRAME = { signedIn: undefined, environment: undefined, path: "" };
 

@@ -26,10 +26,9 @@ export const apiKeys = new Hono<AppEnv>()
   })
 
   .get("/", authorizeManagers, validQuery(KeysQuery), async (c) => {
-    const listed = await c.get("directory").listKeys(c.get("caller"), c.req.valid("query"));
+    const query = c.req.valid("query");
+    const listed = await admitAgain(c, await c.get("directory").listKeys(c.get("caller"), query));
     if (!listed.ok) return refuse(c, listed.failure);
-    const failure = await admitAgain(c, listed.value);
-    if (failure) return refuse(c, failure);
     const { keys, next } = listed.value;
     const apiKeys = keys.map((key) => apiKeyBody(key, c.get("environment")));
     return respond(c, { success: 1, api_keys: apiKeys, next_cursor: numberCursorOf(next) });

@@ -10,7 +10,7 @@ import { admitAgain, registryFor } from "../../request/admit-caller.ts";
 import { authorizeFeedReaders, authorizeOperators } from "../../request/authorize.ts";
 import { namedEnvironment, validQuery } from "../../request/query.ts";
 import { refuse } from "../../response/failures.ts";
-import { refuseRequest } from "../../response/refuse-request.ts";
+import { refuseField, refuseRequest } from "../../response/refuse-request.ts";
 import { respond, respondWithText } from "../../response/respond.ts";
 import { type BackupCursor, itemsOf, pageText, parseCursor, readPage } from "./pages.ts";
 import { BackupQuery, RestoreQuery } from "./wire.ts";
@@ -26,8 +26,7 @@ export const backups = new Hono<AppEnv>()
     const reader = c.get("feedReader");
     const source = { environment: reader.environment, ring: c.get("ring") };
     const cursor = text === undefined ? undefined : await parseCursor(text, source);
-    if (text !== undefined && !cursor)
-      return refuseRequest(c, { code: "invalid_body", issues: [{ path: ["cursor"], message: CURSOR_MESSAGE }] });
+    if (text !== undefined && !cursor) return refuseField(c, "cursor", CURSOR_MESSAGE);
     if (!reader.environment) {
       const read = await registryFor(c).backup(reader.presentedOperator, cursor?.position);
       if (!read.ok) return refuse(c, read.failure);
@@ -35,10 +34,8 @@ export const backups = new Hono<AppEnv>()
     }
     const { caller, directory, environment } = reader;
     if (caller.kind !== "operator") return refuse(c, { code: "unauthenticated" });
-    const read = await directory.backup(caller, cursor?.position);
-    if (!read.ok) return refuse(c, read.failure);
-    const failure = await admitAgain(c, read.value);
-    return failure ? refuse(c, failure) : respondWithPage(c, environment, read.value, cursor);
+    const read = await admitAgain(c, await directory.backup(caller, cursor?.position));
+    return read.ok ? respondWithPage(c, environment, read.value, cursor) : refuse(c, read.failure);
   });
 
 async function respondWithPage(

@@ -1,14 +1,13 @@
 import { Hono } from "hono";
 import { createMiddleware } from "hono/factory";
 import { directoryName, type Environment } from "../../../../common/environment.ts";
-import type { FailureOf } from "../../../domain/failure.ts";
 import type { AppEnv, OperatorEnv, With } from "../../app-env.ts";
 import { registryFor } from "../../request/admit-caller.ts";
 import { authorizeOperators } from "../../request/authorize.ts";
 import { jsonBody } from "../../request/body/json-body.ts";
 import { requiredEnvironment, validQuery } from "../../request/query.ts";
 import { refuse } from "../../response/failures.ts";
-import { refuseRequest } from "../../response/refuse-request.ts";
+import { refuseField, refuseRequest } from "../../response/refuse-request.ts";
 import { respond } from "../../response/respond.ts";
 import { numberCursorOf } from "../cursor.ts";
 import { ReasonBody } from "../fields.ts";
@@ -36,13 +35,9 @@ export const environments = new Hono<AppEnv>()
   .delete("/", environmentToErase, validQuery(EraseQuery), jsonBody(ReasonBody), async (c) => {
     const environment = c.get("environment");
     const name = directoryName(environment);
-    if (c.req.valid("query").confirm !== name) return refuseRequest(c, unconfirmed(name));
+    if (c.req.valid("query").confirm !== name)
+      return refuseField(c, "confirm", `Give ${name}, if you mean to erase this environment.`);
     const erased = await registryFor(c).eraseEnvironment(c.get("presentedOperator"), environment);
     if (!erased.ok) return refuse(c, erased.failure);
     return respond(c, { success: 1 });
   });
-
-const unconfirmed = (name: string): FailureOf<"invalid_body"> => ({
-  code: "invalid_body",
-  issues: [{ path: ["confirm"], message: `Give ${name}, if you mean to erase this environment.` }],
-});

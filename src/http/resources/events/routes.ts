@@ -7,7 +7,7 @@ import { admitAgain, registryFor } from "../../request/admit-caller.ts";
 import { authorizeFeedReaders } from "../../request/authorize.ts";
 import { validQuery } from "../../request/query.ts";
 import { refuse } from "../../response/failures.ts";
-import { refuseRequest } from "../../response/refuse-request.ts";
+import { refuseField } from "../../response/refuse-request.ts";
 import { respond, respondWithJson } from "../../response/respond.ts";
 import { eventCursorOf, parseEventCursor } from "../cursor.ts";
 import { bodyWithGroups } from "../user-groups/wire.ts";
@@ -29,10 +29,7 @@ export const events = new Hono<AppEnv>()
     const start = since === undefined ? undefined : { since };
     const from: EventQuery["from"] =
       cursor === undefined || cursor === "latest" ? (cursor ?? start) : parseEventCursor(cursor, feed);
-    if (cursor !== undefined && from === undefined) {
-      const issues = [{ path: ["cursor"], message: CURSOR_MESSAGE }];
-      return refuseRequest(c, { code: "invalid_body", issues });
-    }
+    if (cursor !== undefined && from === undefined) return refuseField(c, "cursor", CURSOR_MESSAGE);
     const withGroups = include !== undefined;
     const query = { from, limit, type, providedId, actor, withGroups };
     if (!reader.environment) {
@@ -40,10 +37,8 @@ export const events = new Hono<AppEnv>()
       if (!listed.ok) return refuse(c, listed.failure);
       return respondWithPage(c, feed, { ...listed.value, ...(withGroups && { groups: [] }) });
     }
-    const listed = await reader.directory.listEvents(reader.caller, query);
-    if (!listed.ok) return refuse(c, listed.failure);
-    const failure = await admitAgain(c, listed.value);
-    return failure ? refuse(c, failure) : respondWithPage(c, feed, listed.value);
+    const listed = await admitAgain(c, await reader.directory.listEvents(reader.caller, query));
+    return listed.ok ? respondWithPage(c, feed, listed.value) : refuse(c, listed.failure);
   });
 
 function respondWithPage(

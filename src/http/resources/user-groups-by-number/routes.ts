@@ -14,7 +14,7 @@ import { conditionsOf, idempotencyKey, ifMatch, markReplay } from "../../request
 import { pathNumber, validQuery } from "../../request/query.ts";
 import { deleteLeases } from "../../response/ended-leases.ts";
 import { refuse } from "../../response/failures.ts";
-import { refuseRequest } from "../../response/refuse-request.ts";
+import { refuseField } from "../../response/refuse-request.ts";
 import { respond, respondWithJson } from "../../response/respond.ts";
 import { historyCursorOf, listCursorOf, parseHistoryCursor } from "../cursor.ts";
 import { eventBody } from "../events/wire.ts";
@@ -41,10 +41,8 @@ export const userGroupsByNumber = new Hono<AppEnv>()
 
   .get("/", validQuery(ListQuery), async (c) => {
     const query = c.req.valid("query");
-    const listed = await listGroups(c.get("directory"), c.get("caller"), query);
+    const listed = await admitAgain(c, await listGroups(c.get("directory"), c.get("caller"), query));
     if (!listed.ok) return refuse(c, listed.failure);
-    const failure = await admitAgain(c, listed.value);
-    if (failure) return refuse(c, failure);
     const { groups, next } = listed.value;
     return respondWithJson(c, listBody(groups, listOptions(c), listCursorOf(next, query)));
   })
@@ -62,15 +60,9 @@ export const userGroupsByNumber = new Hono<AppEnv>()
     const teamId = pathNumber(c.req.param("team_id"));
     const feed = directoryName(c.get("environment"));
     const from = cursor === undefined ? undefined : parseHistoryCursor(cursor, feed, teamId);
-    if (cursor !== undefined && from === undefined)
-      return refuseRequest(c, {
-        code: "invalid_body",
-        issues: [{ path: ["cursor"], message: HISTORY_CURSOR_MESSAGE }],
-      });
-    const read = await c.get("directory").history(c.get("caller"), teamId, { from, limit });
+    if (cursor !== undefined && from === undefined) return refuseField(c, "cursor", HISTORY_CURSOR_MESSAGE);
+    const read = await admitAgain(c, await c.get("directory").history(c.get("caller"), teamId, { from, limit }));
     if (!read.ok) return refuse(c, read.failure);
-    const failure = await admitAgain(c, read.value);
-    if (failure) return refuse(c, failure);
     c.set("teamId", teamId);
     const { events, next, searchedBackTo } = read.value;
     return respond(c, {

@@ -1,13 +1,13 @@
-import { createFactory } from "hono/factory";
 import { ENVIRONMENT_TAGS, tagWord, WORKSPACE } from "../../../../../common/environment.ts";
 import type { Issue } from "../../../../../common/issue.ts";
 import type { RequestContext } from "../../../app-env.ts";
 import { registryFor } from "../../../request/admit-caller.ts";
-import { ChangeForm } from "../../components/change-form.tsx";
 import { Select, TextField } from "../../components/inputs.tsx";
 import type { FormEnv, SignedInEnv } from "../../console-env.ts";
 import { ENVIRONMENTS } from "../../paths.ts";
-import { refuseWithPage, respondWithPage } from "../../response/respond-with-page.tsx";
+import { fieldsOf } from "../../request/form-fields.ts";
+import { respondWithForm } from "../../response/respond-with-form.tsx";
+import { refuseWithPage } from "../../response/respond-with-page.tsx";
 import { issueKeyIn, KeyFields } from "../keys/issue.tsx";
 
 const EFFECTS = [
@@ -16,43 +16,41 @@ const EFFECTS = [
 ];
 
 const createPageOf = (c: RequestContext<SignedInEnv>, issues: Issue[]) => {
-  const form = c.get("form");
-  return respondWithPage(c, {
+  const field = fieldsOf(c.get("form"), issues);
+  return respondWithForm(c, {
     title: "Create an environment",
     crumbs: [[ENVIRONMENTS, "Environments"]],
     issues,
-    children: (
-      <ChangeForm c={c} effects={EFFECTS} button="Create it" issues={issues} cancel={ENVIRONMENTS}>
+    effects: EFFECTS,
+    button: "Create it",
+    fields: (
+      <>
         <TextField
-          name="workspace"
+          {...field("workspace")}
           label="Workspace"
           hint="The integrating application: lower-case letters, digits and hyphens."
-          value={form.get("workspace") ?? ""}
           required
-          issues={issues}
         />
         <Select
-          name="environment"
+          {...field("environment", "Testing")}
           label="Environment"
-          value={form.get("environment") ?? "Testing"}
           options={ENVIRONMENT_TAGS.map((tag): [string, string] => [tagWord(tag), tagWord(tag)])}
-          issues={issues}
         />
-        <KeyFields form={form} issues={issues} isFirst />
-      </ChangeForm>
+        <KeyFields form={c.get("form")} issues={issues} isFirst />
+      </>
     ),
   });
 };
 
 /** The page on which to create an environment by its first API key. */
-export const createEnvironmentPage = createFactory<SignedInEnv>().createHandlers(async (c) => {
+export async function createEnvironmentPage(c: RequestContext<SignedInEnv>): Promise<Response> {
   const admitted = await registryFor(c).admit(c.get("presentedOperator"), "admin", undefined);
   if (!admitted.ok) return refuseWithPage(c, admitted.failure);
   return createPageOf(c, []);
-});
+}
 
 /** Creates an environment, and shows the text of its first key once. */
-export const createEnvironment = createFactory<FormEnv>().createHandlers(async (c) => {
+export async function createEnvironment(c: RequestContext<FormEnv>): Promise<Response> {
   const form = c.get("form");
   const workspace = (form.get("workspace") ?? "").trim();
   const word = form.get("environment");
@@ -74,4 +72,4 @@ export const createEnvironment = createFactory<FormEnv>().createHandlers(async (
   if (known.failure.code !== "environment_not_found") return refuseWithPage(c, known.failure);
   const issued = await issueKeyIn(c, environment);
   return issued instanceof Response ? issued : createPageOf(c, issued.issues);
-});
+}

@@ -1,16 +1,14 @@
-import { createFactory } from "hono/factory";
 import { directoryName } from "../../../../../common/environment.ts";
 import type { Issue } from "../../../../../common/issue.ts";
 import type { RequestContext } from "../../../app-env.ts";
 import { registryFor } from "../../../request/admit-caller.ts";
 import { ReasonBody } from "../../../resources/fields.ts";
-import { ChangeForm } from "../../components/change-form.tsx";
 import { ConfirmationField } from "../../components/inputs.tsx";
 import type { EnvironmentEnv } from "../../console-env.ts";
 import { ENVIRONMENTS, environmentPath, withQuery } from "../../paths.ts";
 import { confirmationIssues, issuesOf, parseForm, schemaIssues } from "../../request/form-fields.ts";
 import { redirect } from "../../response/redirect.ts";
-import { respondWithPage } from "../../response/respond-with-page.tsx";
+import { respondWithForm } from "../../response/respond-with-form.tsx";
 
 const EFFECTS = [
   "All its groups, API keys, sessions and events are deleted now and for good. There is no undo.",
@@ -19,34 +17,23 @@ const EFFECTS = [
 ];
 
 const erasePageOf = (c: RequestContext<EnvironmentEnv>, issues: Issue[]) => {
-  const environment = c.get("environment");
-  const name = directoryName(environment);
-  return respondWithPage(c, {
+  const name = directoryName(c.get("environment"));
+  return respondWithForm(c, {
     title: `Erase ${name}`,
-    crumbs: [[environmentPath(environment), name]],
+    crumbs: [[environmentPath(c.get("environment")), name]],
     issues,
-    children: (
-      <ChangeForm
-        c={c}
-        effects={EFFECTS}
-        button={`Erase ${name}`}
-        isDangerous
-        issues={issues}
-        cancel={environmentPath(environment)}
-      >
-        <ConfirmationField expected={name} issues={issues} />
-      </ChangeForm>
-    ),
+    effects: EFFECTS,
+    button: `Erase ${name}`,
+    isDangerous: true,
+    fields: <ConfirmationField expected={name} issues={issues} />,
   });
 };
 
-const factory = createFactory<EnvironmentEnv>();
-
 /** The page on which to erase an environment. */
-export const eraseEnvironmentPage = factory.createHandlers((c) => erasePageOf(c, []));
+export const eraseEnvironmentPage = (c: RequestContext<EnvironmentEnv>): Promise<Response> => erasePageOf(c, []);
 
 /** Erases an environment for good. */
-export const eraseEnvironment = factory.createHandlers(async (c) => {
+export async function eraseEnvironment(c: RequestContext<EnvironmentEnv>): Promise<Response> {
   const environment = c.get("environment");
   const body = parseForm(c, ReasonBody(), ["reason"]);
   const issues = [...confirmationIssues(c, directoryName(environment)), ...schemaIssues(body)];
@@ -54,4 +41,4 @@ export const eraseEnvironment = factory.createHandlers(async (c) => {
   const erased = await registryFor(c).eraseEnvironment(c.get("presentedOperator"), environment);
   if (!erased.ok) return erasePageOf(c, issuesOf(erased.failure));
   return redirect(c, withQuery(ENVIRONMENTS, { done: "erased" }));
-});
+}

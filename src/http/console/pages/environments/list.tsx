@@ -1,8 +1,7 @@
-import { createFactory } from "hono/factory";
 import type { FC } from "hono/jsx";
 import { directoryName, type Environment, parseDirectoryName } from "../../../../../common/environment.ts";
 import { SEARCH_UNITS_MAX } from "../../../../../common/limits.ts";
-import { fail, ok, type Result } from "../../../../../common/result.ts";
+import { ok, type Result } from "../../../../../common/result.ts";
 import type { Operator } from "../../../../domain/credentials/caller.ts";
 import { allowsRole } from "../../../../domain/credentials/rights.ts";
 import type { Failure } from "../../../../domain/failure.ts";
@@ -14,7 +13,7 @@ import { numberCursorOf } from "../../../resources/cursor.ts";
 import { EnvironmentsQuery } from "../../../resources/environments/wire.ts";
 import { Done } from "../../components/detail.tsx";
 import { GroupTable } from "../../components/group-table.tsx";
-import { List, rowsBefore } from "../../components/list.tsx";
+import { type Column, List, rowsBefore, Table } from "../../components/list.tsx";
 import { Text, Time } from "../../components/text.tsx";
 import type { SignedInEnv } from "../../console-env.ts";
 import { CREATE_ENVIRONMENT, ENVIRONMENTS, environmentPath, withQuery } from "../../paths.ts";
@@ -28,7 +27,7 @@ const DONE = { erased: "The environment is erased: its groups, keys and events a
  * The environments of the deployment; with a search, those with it in their names, and groups of all. A page that has not searched each
  * environment leads to one that goes on from the number `further`.
  */
-export const listEnvironments = createFactory<SignedInEnv>().createHandlers(async (c) => {
+export async function listEnvironments(c: Call): Promise<Response> {
   const own = ["search", "done", "from", "further"];
   const { fields, value, issues } = readPageQuery(c, EnvironmentsQuery(), { defaults: { limit: ROWS }, own });
   const search = searchOf(c);
@@ -75,7 +74,7 @@ export const listEnvironments = createFactory<SignedInEnv>().createHandlers(asyn
       </>
     ),
   });
-});
+}
 
 const searchOf = (c: RequestContext<SignedInEnv>): string | undefined =>
   (c.req.query("search") ?? "").trim().slice(0, SEARCH_UNITS_MAX) || undefined;
@@ -92,30 +91,16 @@ const Searched: FC<{ search: string }> = ({ search }) => (
 const NONE = "No environments yet. Create one with its first API key: one for tests, and one for customers.";
 
 const EnvironmentTable: FC<{ environments: StoredEnvironment[] }> = ({ environments }) => {
-  const hasPlaces = environments.some(({ location }) => location !== null);
+  const place: Column<StoredEnvironment> = ["Place", "fit mid", ({ location }) => location ?? "–"];
   return (
-    <table>
-      <thead>
-        <tr>
-          <th>Environment</th>
-          {hasPlaces && <th class="fit mid">Place</th>}
-          <th class="fit mid">Created</th>
-        </tr>
-      </thead>
-      <tbody>
-        {environments.map(({ name, location, createdAt }) => (
-          <tr>
-            <td>
-              <a href={environmentPath(parseDirectoryName(name))}>{name}</a>
-            </td>
-            {hasPlaces && <td class="fit mid">{location ?? "–"}</td>}
-            <td class="fit mid">
-              <Time at={createdAt} />
-            </td>
-          </tr>
-        ))}
-      </tbody>
-    </table>
+    <Table
+      rows={environments}
+      columns={[
+        ["Environment", "", ({ name }) => <a href={environmentPath(parseDirectoryName(name))}>{name}</a>],
+        ...(environments.some(({ location }) => location !== null) ? [place] : []),
+        ["Created", "fit mid", ({ createdAt }) => <Time at={createdAt} />],
+      ]}
+    />
   );
 };
 
@@ -170,8 +155,7 @@ async function findGroups(
     found.push(...all.filter((each) => some.includes(each) || !each.hasAnswered));
     if (some.length > 0) break;
   }
-  const failure = await admitAgain(c, { hasWaited });
-  return failure ? fail(failure) : ok({ found, next });
+  return admitAgain(c, ok({ found, next, hasWaited }));
 }
 
 async function findIn(

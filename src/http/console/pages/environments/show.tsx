@@ -1,4 +1,3 @@
-import { createFactory } from "hono/factory";
 import type { FC } from "hono/jsx";
 import { directoryName, type Environment } from "../../../../../common/environment.ts";
 import { DAY_MS, KEY_ENDING_DAYS, KEY_UNUSED_DAYS } from "../../../../../common/limits.ts";
@@ -6,6 +5,7 @@ import { eventMsOf } from "../../../../../common/settings/settings.ts";
 import { allowsRole } from "../../../../domain/credentials/rights.ts";
 import { dayOf } from "../../../../domain/days.ts";
 import type { EnvironmentOverview, NoticedKey } from "../../../../domain/user-groups/overview.ts";
+import type { RequestContext } from "../../../app-env.ts";
 import { admitAgain } from "../../../request/admit-caller.ts";
 import { Facts, Menu, Split } from "../../components/detail.tsx";
 import { Feed } from "../../components/events.tsx";
@@ -18,12 +18,10 @@ import { refuseWithPage, respondWithPage } from "../../response/respond-with-pag
 const EVENTS_SHOWN = 8;
 
 /** The overview of an environment: its groups, its size, its changes by the day, and the keys that somebody should look at. */
-export const showOverview = createFactory<EnvironmentEnv>().createHandlers(async (c) => {
+export async function showOverview(c: RequestContext<EnvironmentEnv>): Promise<Response> {
   const environment = c.get("environment");
-  const read = await c.get("directory").overview(c.get("operator"));
+  const read = await admitAgain(c, await c.get("directory").overview(c.get("operator")));
   if (!read.ok) return refuseWithPage(c, read.failure);
-  const failure = await admitAgain(c, read.value);
-  if (failure) return refuseWithPage(c, failure);
   const overview = read.value;
   const newest = await c.get("directory").listNewestEvents(c.get("operator"), { limit: EVENTS_SHOWN });
   const isAdmin = allowsRole(c.get("operator").role, "admin");
@@ -61,7 +59,7 @@ export const showOverview = createFactory<EnvironmentEnv>().createHandlers(async
       </Split>
     ),
   });
-});
+}
 
 /** A number of bytes in decimal units, for people. */
 function sizeOf(bytes: number): string {

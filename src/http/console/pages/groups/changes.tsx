@@ -1,4 +1,3 @@
-import { createFactory } from "hono/factory";
 import type { Child } from "hono/jsx";
 import type { Issue } from "../../../../../common/issue.ts";
 import type { Result } from "../../../../../common/result.ts";
@@ -14,7 +13,6 @@ import type { RequestContext } from "../../../app-env.ts";
 import { ReasonBody } from "../../../resources/fields.ts";
 import { RestoreBody, RotateByNumberBody } from "../../../resources/user-groups-by-number/wire.ts";
 import { deleteLeases } from "../../../response/ended-leases.ts";
-import { ChangeForm } from "../../components/change-form.tsx";
 import { Checkbox, ConfirmationField, TextField } from "../../components/inputs.tsx";
 import { GraceField } from "../../components/key-details.tsx";
 import { Text, utcTime } from "../../components/text.tsx";
@@ -24,13 +22,15 @@ import { environmentPath, groupPath, withQuery } from "../../paths.ts";
 import {
   confirmationIssues,
   confirmationOf,
+  fieldsOf,
   issuesOf,
   numberIn,
   parseForm,
   schemaIssues,
 } from "../../request/form-fields.ts";
 import { redirect } from "../../response/redirect.ts";
-import { respondWithMessage, respondWithPage } from "../../response/respond-with-page.tsx";
+import { respondWithForm } from "../../response/respond-with-form.tsx";
+import { respondWithMessage } from "../../response/respond-with-page.tsx";
 import { groupCrumbs, inspectGroup } from "./inspect.ts";
 
 type Call = RequestContext<EnvironmentEnv>;
@@ -75,7 +75,7 @@ const CHANGES: Record<GroupChange, Change> = {
       "The old token does nothing more, and its viewer sessions end; but within the grace, viewers may go on with both.",
     ],
     fields: (c, _, issues) => (
-      <GraceField label="Grace for the old token" value={c.get("form").get("grace_seconds") ?? "0"} issues={issues} />
+      <GraceField label="Grace for the old token" {...fieldsOf(c.get("form"), issues)("grace_seconds", "0")} />
     ),
     check: (c) =>
       schemaIssues(parseForm(c, RotateByNumberBody(), ["reason"], { grace_seconds: numberIn(c, "grace_seconds") })),
@@ -150,11 +150,9 @@ const CHANGES: Record<GroupChange, Change> = {
         </div>
         {allowsRole(c.get("operator").role, "admin") && (
           <TextField
-            name="new_user_group_id"
+            {...fieldsOf(c.get("form"), issues)("new_user_group_id")}
             label="New id (optional)"
             hint="If another group has its id now. The id decides whose data the token shows."
-            value={c.get("form").get("new_user_group_id") ?? ""}
-            issues={issues}
           />
         )}
       </>
@@ -204,53 +202,48 @@ export function offeredChanges(group: ListedGroup, role: Role): { canEdit: boole
 const restoreBody = (c: Call) =>
   parseForm(c, RestoreBody(), ["reason", "new_user_group_id"], { rotate_token: c.get("form").has("rotate_token") });
 
-const factory = createFactory<EnvironmentEnv>();
-
 /** The page of a change, which says what will happen. */
-const showChange = (change: Change) =>
-  factory.createHandlers(async (c) => {
-    const inspected = await inspectGroup(c);
-    return inspected instanceof Response ? inspected : respondWithForm(c, change, inspected.group, []);
-  });
+async function showChange(c: Call, change: Change): Promise<Response> {
+  const inspected = await inspectGroup(c);
+  return inspected instanceof Response ? inspected : respondWithChange(c, change, inspected.group, []);
+}
 
 /** Makes a change, and leads to the group. A group that has changed since the page was opened is left as it is. */
-const makeChange = (change: Change) =>
-  factory.createHandlers(async (c) => {
-    const inspected = await inspectGroup(c);
-    if (inspected instanceof Response) return inspected;
-    const { group } = inspected;
-    const isAsSeen = c.get("form").get("etag") === etagOf(group);
-    const issues = isAsSeen
-      ? [...(change.check?.(c, group) ?? []), ...schemaIssues(parseForm(c, ReasonBody(), ["reason"]))]
-      : [];
-    if (!isAsSeen) issues.push(...issuesOf({ code: "revision_mismatch" }));
-    if (issues.length > 0) return respondWithForm(c, change, group, issues);
-    const made = await change.run(c, group);
-    if (!made.ok) return respondWithForm(c, change, group, issuesOf(made.failure, change.failureFields));
-    c.set("teamId", group.teamId);
-    deleteLeases(c, { endedLeases: made.value?.endedLeases ?? [] });
-    const environment = c.get("environment");
-    const isGone = change.done === "purged";
-    return redirect(
-      c,
-      isGone
-        ? withQuery(`${environmentPath(environment)}/groups`, { state: "deleted" })
-        : withQuery(groupPath(environment, group.teamId), { done: change.done }),
-    );
-  });
+async function makeChange(c: Call, change: Change): Promise<Response> {
+  const inspected = await inspectGroup(c);
+  if (inspected instanceof Response) return inspected;
+  const { group } = inspected;
+  const isAsSeen = c.get("form").get("etag") === etagOf(group);
+  const issues = isAsSeen
+    ? [...(change.check?.(c, group) ?? []), ...schemaIssues(parseForm(c, ReasonBody(), ["reason"]))]
+    : [];
+  if (!isAsSeen) issues.push(...issuesOf({ code: "revision_mismatch" }));
+  if (issues.length > 0) return respondWithChange(c, change, group, issues);
+  const made = await change.run(c, group);
+  if (!made.ok) return respondWithChange(c, change, group, issuesOf(made.failure, change.failureFields));
+  c.set("teamId", group.teamId);
+  deleteLeases(c, { endedLeases: made.value?.endedLeases ?? [] });
+  const environment = c.get("environment");
+  const isGone = change.done === "purged";
+  return redirect(
+    c,
+    isGone
+      ? withQuery(`${environmentPath(environment)}/groups`, { state: "deleted" })
+      : withQuery(groupPath(environment, group.teamId), { done: change.done }),
+  );
+}
 
 /** The page of each change, and what its form does. */
 export const GROUP_CHANGE_PAGES = Object.entries(CHANGES).map(([word, change]) => ({
   word,
-  show: showChange(change),
-  make: makeChange(change),
+  show: (c: Call) => showChange(c, change),
+  send: (c: Call) => makeChange(c, change),
 }));
 
-function respondWithForm(c: Call, change: Change, group: ListedGroup, issues: Issue[]): Promise<Response> {
-  const path = groupPath(c.get("environment"), group.teamId);
+function respondWithChange(c: Call, change: Change, group: ListedGroup, issues: Issue[]): Promise<Response> {
   if (!change.states.includes(stateOf(group)))
     return respondWithMessage(c, 409, `${change.title}: not now`, `The group is ${stateOf(group)}.`);
-  return respondWithPage(c, {
+  return respondWithForm(c, {
     title: `${change.title}: ${group.name}`,
     crumbs: groupCrumbs(c.get("environment"), group),
     heading: (
@@ -259,18 +252,14 @@ function respondWithForm(c: Call, change: Change, group: ListedGroup, issues: Is
       </>
     ),
     issues,
-    children: (
-      <ChangeForm
-        c={c}
-        effects={change.effects(c, group)}
-        button={change.title}
-        isDangerous={change.isDangerous ?? false}
-        issues={issues}
-        cancel={path}
-      >
+    effects: change.effects(c, group),
+    button: change.title,
+    isDangerous: change.isDangerous,
+    fields: (
+      <>
         <input type="hidden" name="etag" value={etagOf(group)} />
         {change.fields?.(c, group, issues)}
-      </ChangeForm>
+      </>
     ),
   });
 }

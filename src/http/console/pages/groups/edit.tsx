@@ -1,4 +1,3 @@
-import { createFactory } from "hono/factory";
 import type { Child, FC } from "hono/jsx";
 import { CONTENT, CONTENT_FIELDS, type ContentField } from "../../../../../common/content.ts";
 import type { Issue } from "../../../../../common/issue.ts";
@@ -13,7 +12,6 @@ import type { RequestContext } from "../../../app-env.ts";
 import { changesIn } from "../../../resources/user-groups/wire.ts";
 import { UpdateByNumberBody } from "../../../resources/user-groups-by-number/wire.ts";
 import { deleteLeases } from "../../../response/ended-leases.ts";
-import { ChangeForm } from "../../components/change-form.tsx";
 import { JSON_FIELDS, labelOf, prettyJson, TEXT_FIELDS } from "../../components/content.ts";
 import { TextArea, TextField } from "../../components/inputs.tsx";
 import { CodeText, Text } from "../../components/text.tsx";
@@ -21,7 +19,8 @@ import type { EnvironmentEnv } from "../../console-env.ts";
 import { groupPath, withQuery } from "../../paths.ts";
 import { issuesOf, jsonIn, linesOf, parseForm, schemaIssues } from "../../request/form-fields.ts";
 import { redirect } from "../../response/redirect.ts";
-import { respondWithMessage, respondWithPage } from "../../response/respond-with-page.tsx";
+import { respondWithForm } from "../../response/respond-with-form.tsx";
+import { respondWithMessage } from "../../response/respond-with-page.tsx";
 import { groupCrumbs, inspectGroup } from "./inspect.ts";
 
 type Call = RequestContext<EnvironmentEnv>;
@@ -32,33 +31,31 @@ type Values = Record<ContentField, string>;
 /** The name of a field in the form. */
 const nameOf = (field: ContentField): string => (field === "providedId" ? "new_user_group_id" : CONTENT[field].column);
 
-const factory = createFactory<EnvironmentEnv>();
-
 /** The page on which to edit a group. */
-export const editPage = factory.createHandlers(async (c) => {
+export async function editPage(c: Call): Promise<Response> {
   const inspected = await inspectGroup(c);
-  return inspected instanceof Response ? inspected : respondWithForm(c, inspected.group, valuesOf(inspected.group), []);
-});
+  return inspected instanceof Response ? inspected : respondWithEdit(c, inspected.group, valuesOf(inspected.group), []);
+}
 
 /** Edits a group. If it has changed since the page was opened, both values of each field are shown, and nothing is changed. */
-export const editGroup = factory.createHandlers(async (c) => {
+export async function editGroup(c: Call): Promise<Response> {
   const inspected = await inspectGroup(c);
   if (inspected instanceof Response) return inspected;
   const { group } = inspected;
   const given = givenValues(c, group);
-  if (c.get("form").get("etag") !== etagOf(group)) return respondWithForm(c, group, given, [CONFLICT]);
+  if (c.get("form").get("etag") !== etagOf(group)) return respondWithEdit(c, group, given, [CONFLICT]);
   const body = bodyOf(c, group, given);
-  if (!body.ok) return respondWithForm(c, group, given, body.failure.issues);
+  if (!body.ok) return respondWithEdit(c, group, given, body.failure.issues);
   const options = { ifMatch: parseIfMatch(etagOf(group)), isMergePatch: false };
   const updated = await c
     .get("directory")
     .updateByNumber(c.get("operator"), group.teamId, changesIn(body.value), options);
   if (!updated.ok)
-    return respondWithForm(c, group, given, issuesOf(updated.failure, { user_group_id_taken: "new_user_group_id" }));
+    return respondWithEdit(c, group, given, issuesOf(updated.failure, { user_group_id_taken: "new_user_group_id" }));
   c.set("teamId", group.teamId);
   deleteLeases(c, updated.value);
   return redirect(c, withQuery(groupPath(c.get("environment"), group.teamId), { done: "updated" }));
-});
+}
 
 const CONFLICT: Issue = {
   path: [],
@@ -110,7 +107,7 @@ function valueIn(field: ContentField, text: string): Result<unknown, Issue[]> {
 
 const refusalOf = (issues: Issue[]): Result<never, FailureOf<"invalid_body">> => fail({ code: "invalid_body", issues });
 
-function respondWithForm(c: Call, group: ListedGroup, values: Values, issues: Issue[]): Promise<Response> {
+function respondWithEdit(c: Call, group: ListedGroup, values: Values, issues: Issue[]): Promise<Response> {
   if (group.deletedAt !== null)
     return respondWithMessage(c, 409, "Edit: not now", "The group is deleted. Restore it first.");
   const stored = valuesOf(group);
@@ -122,7 +119,7 @@ function respondWithForm(c: Call, group: ListedGroup, values: Values, issues: Is
     issues,
     note: isConflict && values[field] !== stored[field] ? <Stored value={stored[field]} /> : undefined,
   });
-  return respondWithPage(c, {
+  return respondWithForm(c, {
     title: `Edit: ${group.name}`,
     crumbs: groupCrumbs(c.get("environment"), group),
     heading: (
@@ -132,14 +129,10 @@ function respondWithForm(c: Call, group: ListedGroup, values: Values, issues: Is
     ),
     ...(isConflict && { status: 412 }),
     issues,
-    children: (
-      <ChangeForm
-        c={c}
-        effects={EFFECTS}
-        button="Save"
-        issues={issues}
-        cancel={groupPath(c.get("environment"), group.teamId)}
-      >
+    effects: EFFECTS,
+    button: "Save",
+    fields: (
+      <>
         <input type="hidden" name="etag" value={etagOf(group)} />
         {TEXT_FIELDS.map((field) => (
           <TextField required={!CONTENT[field].isNullable} {...propsOf(field)} />
@@ -154,7 +147,7 @@ function respondWithForm(c: Call, group: ListedGroup, values: Values, issues: Is
             <p>The {CONTENT[field].column} is too long for a form, and stays as it is. Change it with the API.</p>
           ),
         )}
-      </ChangeForm>
+      </>
     ),
   });
 }

@@ -1,5 +1,5 @@
-import { createFactory } from "hono/factory";
 import { directoryName } from "../../../../../common/environment.ts";
+import type { RequestContext } from "../../../app-env.ts";
 import { admitAgain } from "../../../request/admit-caller.ts";
 import { pathNumber } from "../../../request/query.ts";
 import { historyCursorOf, parseHistoryCursor } from "../../../resources/cursor.ts";
@@ -15,7 +15,7 @@ import { refuseWithPage, respondWithPage } from "../../response/respond-with-pag
 const ROWS = "50";
 
 /** All events of one group, newest first, also of a deleted or purged one. */
-export const showHistory = createFactory<EnvironmentEnv>().createHandlers(async (c) => {
+export async function showHistory(c: RequestContext<EnvironmentEnv>): Promise<Response> {
   const environment = c.get("environment");
   const feed = directoryName(environment);
   const teamId = pathNumber(c.req.param("team_id"));
@@ -23,10 +23,8 @@ export const showHistory = createFactory<EnvironmentEnv>().createHandlers(async 
   const { cursor, limit } = value ?? { cursor: undefined, limit: Number(ROWS) };
   const from = cursor === undefined ? undefined : parseHistoryCursor(cursor, feed, teamId);
   if (cursor !== undefined && from === undefined) issues.push({ path: ["cursor"], message: HISTORY_CURSOR_MESSAGE });
-  const read = await c.get("directory").history(c.get("operator"), teamId, { from, limit });
+  const read = await admitAgain(c, await c.get("directory").history(c.get("operator"), teamId, { from, limit }));
   if (!read.ok) return refuseWithPage(c, read.failure);
-  const failure = await admitAgain(c, read.value);
-  if (failure) return refuseWithPage(c, failure);
   const { events, next } = read.value;
   const path = groupPath(environment, teamId);
   // A purged group has no name any more.
@@ -65,4 +63,4 @@ export const showHistory = createFactory<EnvironmentEnv>().createHandlers(async 
       </List>
     ),
   });
-});
+}

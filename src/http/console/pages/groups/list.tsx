@@ -1,8 +1,7 @@
-import { createFactory } from "hono/factory";
 import type { Child, FC } from "hono/jsx";
 import type * as z from "zod/mini";
 import { GROUPS_COUNTED_MAX } from "../../../../../common/limits.ts";
-import { fail, ok, type Result } from "../../../../../common/result.ts";
+import { ok, type Result } from "../../../../../common/result.ts";
 import type { Failure } from "../../../../domain/failure.ts";
 import type { GroupPage } from "../../../../domain/user-groups/group-page.ts";
 import { GROUP_STATES, type GroupState, type ListedGroup } from "../../../../records.ts";
@@ -32,7 +31,7 @@ type Query = z.output<ReturnType<typeof ListQuery>>;
 type Found = { groups: ListedGroup[]; next: GroupPage["next"] };
 
 /** The groups of an environment: those in a state, or those whose name or id contains a text. */
-export const listGroups = createFactory<EnvironmentEnv>().createHandlers(async (c) => {
+export async function listGroups(c: Call): Promise<Response> {
   const environment = c.get("environment");
   const { fields, value: query, issues } = readPageQuery(c, ListQuery(), { defaults: { limit: ROWS }, own: ["from"] });
   const listed = query ? await read(c, query) : ok({ groups: [], next: null });
@@ -66,16 +65,14 @@ export const listGroups = createFactory<EnvironmentEnv>().createHandlers(async (
       </List>
     ),
   });
-});
+}
 
 /** One page of the groups. A search that finds nothing in one call goes on. */
 async function read(c: Call, query: Query): Promise<Result<Found, Failure>> {
   const endsAt = Date.now() + SEARCH_MS_MAX;
   for (let { start } = query; ; ) {
-    const listed = await findGroups(c.get("directory"), c.get("operator"), { ...query, start });
+    const listed = await admitAgain(c, await findGroups(c.get("directory"), c.get("operator"), { ...query, start }));
     if (!listed.ok) return listed;
-    const failure = await admitAgain(c, listed.value);
-    if (failure) return fail(failure);
     const { groups, next } = listed.value;
     if (groups.length > 0 || next === null || Date.now() >= endsAt) return ok({ groups, next });
     start = next;

@@ -1,4 +1,3 @@
-import { createFactory } from "hono/factory";
 import type { Child, FC } from "hono/jsx";
 import type { Environment } from "../../../../../common/environment.ts";
 import { undoMsOf } from "../../../../../common/settings/settings.ts";
@@ -26,7 +25,7 @@ type Call = RequestContext<EnvironmentEnv>;
 const EVENTS_SHOWN = 10;
 
 /** One group: its state and who decided it, what can be done with it, what happened, and its fields. */
-export const showGroup = createFactory<EnvironmentEnv>().createHandlers(async (c) => {
+export async function showGroup(c: Call): Promise<Response> {
   const inspected = await inspectGroup(c);
   if (inspected instanceof Response) return inspected;
   const { group } = inspected;
@@ -66,7 +65,7 @@ export const showGroup = createFactory<EnvironmentEnv>().createHandlers(async (c
       </>
     ),
   });
-});
+}
 
 /** What can be done with a group: one primary action, Edit, and the rest in a menu. */
 const Actions: FC<{ c: Call; group: ListedGroup }> = ({ c, group }) => {
@@ -126,14 +125,8 @@ const Banner: FC<{ c: Call; group: ShownGroup }> = ({ c, group }) => {
           Suspended <Time at={group.suspendedAt} />
           <By actor={group.suspendedBy} environment={c.get("environment")} />
         </b>
-        {group.suspendedReason === null ? (
-          ", without a reason"
-        ) : (
-          <>
-            : <Reason text={group.suspendedReason} />
-          </>
-        )}
-        . Its viewers are refused. Calls with API keys work as before.
+        {group.suspendedReason === null && ", without a reason"}
+        <Reason text={group.suspendedReason} />. Its viewers are refused. Calls with API keys work as before.
       </p>
       {isSupport && (
         <a class="button" href={`${path}/resume`}>

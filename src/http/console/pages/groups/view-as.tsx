@@ -1,4 +1,3 @@
-import { createFactory } from "hono/factory";
 import type { Child, FC } from "hono/jsx";
 import * as z from "zod/mini";
 import type { Issue } from "../../../../../common/issue.ts";
@@ -34,16 +33,14 @@ type Bound = BoundQuery & { template: string; droppedParts: { start: number; end
 
 const EXAMPLE = "SELECT * FROM orders\nWHERE customer = {{user_group_id}}\n[[AND region IN ({{user_group.regions}})]]";
 
-const factory = createFactory<EnvironmentEnv>();
-
 /** The page that shows what viewers of a group get: its variables. It mints nothing, and does not count as a view. */
-export const viewAsPage = factory.createHandlers(async (c) => {
+export async function viewAsPage(c: Call): Promise<Response> {
   const inspected = await inspectGroup(c);
   return inspected instanceof Response ? inspected : respondWithView(c, inspected.group, {}, []);
-});
+}
 
 /** The same page with the variables of a person, and an SQL template that is bound as viewers get it. */
-export const viewAs = factory.createHandlers(async (c) => {
+export async function viewAs(c: Call): Promise<Response> {
   const inspected = await inspectGroup(c);
   if (inspected instanceof Response) return inspected;
   const { group } = inspected;
@@ -64,7 +61,7 @@ export const viewAs = factory.createHandlers(async (c) => {
   const droppedParts = droppedClauses(template, variables, placeholders);
   const unsorted = variablesThatSortNothing(template, placeholders);
   return respondWithView(c, group, { person, bound: { ...bound.value, template, droppedParts, unsorted } }, []);
-});
+}
 
 /** What is wrong with a template, and where. */
 function detailOf(failure: BindFailure): string {

@@ -1,4 +1,3 @@
-import { createFactory } from "hono/factory";
 import type { Child, FC } from "hono/jsx";
 import type { Environment } from "../../../../../common/environment.ts";
 import type { Issue } from "../../../../../common/issue.ts";
@@ -8,14 +7,13 @@ import type { RequestContext } from "../../../app-env.ts";
 import { issueApiKey } from "../../../operations/keys.ts";
 import { operatorCall } from "../../../request/admit-caller.ts";
 import { IssueKeyBody } from "../../../resources/api-keys/wire.ts";
-import { ChangeForm } from "../../components/change-form.tsx";
 import { Checkbox, Choices, Select, TextField } from "../../components/inputs.tsx";
 import { EXPIRY_DEFAULT, ExpiryField } from "../../components/key-details.tsx";
 import type { EnvironmentEnv, FormEnv, SignedInEnv } from "../../console-env.ts";
 import { environmentPath } from "../../paths.ts";
-import { issuesOf, numberIn, parseForm } from "../../request/form-fields.ts";
+import { fieldsOf, issuesOf, numberIn, parseForm } from "../../request/form-fields.ts";
+import { respondWithForm } from "../../response/respond-with-form.tsx";
 import { respondWithNewKey } from "../../response/respond-with-new-key.tsx";
-import { respondWithPage } from "../../response/respond-with-page.tsx";
 
 type Preset = { text: string; hint: string; scopes?: readonly Scope[] };
 
@@ -93,64 +91,49 @@ const scopeBoxes = (form: URLSearchParams): Child => (
 );
 
 /** The fields of a new key. */
-export const KeyFields: FC<{ form: URLSearchParams; issues: Issue[]; isFirst?: boolean }> = ({
-  form,
-  issues,
-  isFirst = false,
-}) => (
-  <>
-    <TextField
-      name="name"
-      label="Name of the key"
-      hint="The program that uses it. Events name it."
-      value={form.get("name") ?? ""}
-      required
-      issues={issues}
-    />
-    <Choices
-      name="preset"
-      label="What the key may do"
-      value={form.get("preset") ?? presetDefault(isFirst)}
-      options={Object.entries<Preset>(PRESETS).map(([value, { text, hint, scopes }]) => ({
-        value,
-        text,
-        hint: scopes ? `${hint}: ${scopes.join(", ")}` : hint,
-        ...(value === "chosen" && { below: scopeBoxes(form) }),
-      }))}
-      issues={issues}
-    />
-    <ExpiryField value={form.get("expires_in_seconds") ?? EXPIRY_DEFAULT} issues={issues} />
-    {isFirst && (
-      <Select
-        name="location"
-        label="Place of the environment"
-        hint="Near its integrator. It cannot be changed later."
-        value={form.get("location") ?? ""}
-        options={[["", "near the first caller"], ...LOCATIONS.map((each): [string, string] => [each, each])]}
-        issues={issues}
+export const KeyFields: FC<{ form: URLSearchParams; issues: Issue[]; isFirst?: boolean }> = (props) => {
+  const { form, issues, isFirst = false } = props;
+  const field = fieldsOf(form, issues);
+  return (
+    <>
+      <TextField {...field("name")} label="Name of the key" hint="The program that uses it. Events name it." required />
+      <Choices
+        {...field("preset", presetDefault(isFirst))}
+        label="What the key may do"
+        options={Object.entries<Preset>(PRESETS).map(([value, { text, hint, scopes }]) => ({
+          value,
+          text,
+          hint: scopes ? `${hint}: ${scopes.join(", ")}` : hint,
+          ...(value === "chosen" && { below: scopeBoxes(form) }),
+        }))}
       />
-    )}
-  </>
-);
+      <ExpiryField {...field("expires_in_seconds", EXPIRY_DEFAULT)} />
+      {isFirst && (
+        <Select
+          {...field("location")}
+          label="Place of the environment"
+          hint="Near its integrator. It cannot be changed later."
+          options={[["", "near the first caller"], ...LOCATIONS.map((each): [string, string] => [each, each])]}
+        />
+      )}
+    </>
+  );
+};
 
 const EFFECTS = [
   "The key's text is shown once, on the next page.",
   "A program that has it acts in this environment, as its scopes allow. One that may read tokens or mint sessions can view as every customer.",
 ];
 
-const issuePageOf = (c: RequestContext<EnvironmentEnv>, issues: Issue[]) => {
-  const path = `${environmentPath(c.get("environment"))}/keys`;
-  return respondWithPage(c, {
+const issuePageOf = (c: RequestContext<EnvironmentEnv>, issues: Issue[]) =>
+  respondWithForm(c, {
     title: "Issue an API key",
-    crumbs: [[path, "API keys"]],
+    crumbs: [[`${environmentPath(c.get("environment"))}/keys`, "API keys"]],
     issues,
-    children: (
-      <ChangeForm c={c} effects={EFFECTS} button="Issue the key" issues={issues} cancel={path}>
-        <KeyFields form={c.get("form")} issues={issues} />
-      </ChangeForm>
-    ),
+    effects: EFFECTS,
+    button: "Issue the key",
+    fields: <KeyFields form={c.get("form")} issues={issues} />,
   });
-};
 
 /** Issues the key that the form asks for. Returns what is wrong, or the page that shows it once. */
 export async function issueKeyIn(
@@ -170,13 +153,11 @@ export async function issueKeyIn(
   return respondWithNewKey(c, { title: `API key ${stored.id}`, stored, text, back });
 }
 
-const factory = createFactory<EnvironmentEnv>();
-
 /** The page on which to issue an API key. */
-export const issueKeyPage = factory.createHandlers((c) => issuePageOf(c, []));
+export const issueKeyPage = (c: RequestContext<EnvironmentEnv>): Promise<Response> => issuePageOf(c, []);
 
 /** Issues an API key, and shows its text once. */
-export const issueKey = factory.createHandlers(async (c) => {
+export async function issueKey(c: RequestContext<EnvironmentEnv>): Promise<Response> {
   const issued = await issueKeyIn(c, c.get("environment"));
   return issued instanceof Response ? issued : issuePageOf(c, issued.issues);
-});
+}

@@ -1,5 +1,3 @@
-import { createFactory } from "hono/factory";
-import type { FC } from "hono/jsx";
 import type { Issue } from "../../../../../common/issue.ts";
 import { ssoIn } from "../../../../../common/settings/settings.ts";
 import { ROLES } from "../../../../domain/credentials/rights.ts";
@@ -7,15 +5,15 @@ import type { RequestContext } from "../../../app-env.ts";
 import { issueOperator } from "../../../operations/keys.ts";
 import { operatorCall, registryFor } from "../../../request/admit-caller.ts";
 import { IssueOperatorBody, operatorDraftOf } from "../../../resources/operators/wire.ts";
-import { ChangeForm } from "../../components/change-form.tsx";
 import { Checkbox, Select, TextField } from "../../components/inputs.tsx";
 import { ExpiryField } from "../../components/key-details.tsx";
 import type { FormEnv, SignedInEnv } from "../../console-env.ts";
 import { OPERATORS, withQuery } from "../../paths.ts";
-import { issuesOf, numberIn, parseForm } from "../../request/form-fields.ts";
+import { fieldsOf, issuesOf, numberIn, parseForm } from "../../request/form-fields.ts";
 import { redirect } from "../../response/redirect.ts";
+import { respondWithForm } from "../../response/respond-with-form.tsx";
 import { respondWithNewKey } from "../../response/respond-with-new-key.tsx";
-import { refuseWithPage, respondWithPage } from "../../response/respond-with-page.tsx";
+import { refuseWithPage } from "../../response/respond-with-page.tsx";
 
 type Call = RequestContext<SignedInEnv>;
 
@@ -26,64 +24,53 @@ const EFFECTS = [
 
 const issuePageOf = (c: Call, issues: Issue[]) => {
   const form = c.get("form");
-  return respondWithPage(c, {
+  const field = fieldsOf(form, issues);
+  return respondWithForm(c, {
     title: "Issue an operator's key",
     crumbs: [[OPERATORS, "Operators"]],
     issues,
-    children: (
-      <ChangeForm c={c} effects={EFFECTS} button="Issue the key" issues={issues} cancel={OPERATORS}>
-        <TextField
-          name="name"
-          label="Name"
-          hint="The person or the program."
-          value={form.get("name") ?? ""}
-          required
-          issues={issues}
-        />
+    effects: EFFECTS,
+    button: "Issue the key",
+    fields: (
+      <>
+        <TextField {...field("name")} label="Name" hint="The person or the program." required />
         <Select
-          name="role"
+          {...field("role", "viewer")}
           label="Role"
-          value={form.get("role") ?? "viewer"}
           options={ROLES.map((role): [string, string] => [role, role])}
-          issues={issues}
         />
-        {(ssoIn(c.env) || form.has("email")) && <EmailFields form={form} issues={issues} />}
-        <ExpiryField value={form.get("expires_in_seconds") ?? ""} issues={issues} />
-      </ChangeForm>
+        {(ssoIn(c.env) || form.has("email")) && (
+          <>
+            <TextField
+              {...field("email")}
+              label="Email (optional)"
+              hint="By this address the operator signs in with your company. It cannot be changed."
+              type="email"
+            />
+            <div class="field">
+              <Checkbox
+                name="no_key"
+                label="No key: the operator signs in with your company alone"
+                checked={form.has("no_key")}
+              />
+            </div>
+          </>
+        )}
+        <ExpiryField {...field("expires_in_seconds")} />
+      </>
     ),
   });
 };
 
-/** How the operator signs in with the company. */
-const EmailFields: FC<{ form: URLSearchParams; issues: Issue[] }> = ({ form, issues }) => (
-  <>
-    <TextField
-      name="email"
-      label="Email (optional)"
-      hint="By this address the operator signs in with your company. It cannot be changed."
-      value={form.get("email") ?? ""}
-      type="email"
-      issues={issues}
-    />
-    <div class="field">
-      <Checkbox
-        name="no_key"
-        label="No key: the operator signs in with your company alone"
-        checked={form.has("no_key")}
-      />
-    </div>
-  </>
-);
-
 /** The page on which to issue an operator's key. */
-export const issueOperatorPage = createFactory<SignedInEnv>().createHandlers(async (c) => {
+export async function issueOperatorPage(c: Call): Promise<Response> {
   const admitted = await registryFor(c).admit(c.get("presentedOperator"), "admin", undefined);
   if (!admitted.ok) return refuseWithPage(c, admitted.failure);
   return issuePageOf(c, []);
-});
+}
 
 /** Issues an operator's key, and shows its text once. */
-export const issueOperatorKey = createFactory<FormEnv>().createHandlers(async (c) => {
+export async function issueOperatorKey(c: RequestContext<FormEnv>): Promise<Response> {
   const body = parseForm(c, IssueOperatorBody(), ["name", "role", "email", "reason"], {
     key: c.get("form").get("no_key") !== "yes",
     expires_in_seconds: numberIn(c, "expires_in_seconds"),
@@ -95,4 +82,4 @@ export const issueOperatorKey = createFactory<FormEnv>().createHandlers(async (c
   const { stored, text } = issued.value;
   if (text === undefined) return redirect(c, withQuery(OPERATORS, { done: "issued" }));
   return respondWithNewKey(c, { title: `Operator ${stored.id}`, stored, text, back: [OPERATORS, "Operators"] });
-});
+}

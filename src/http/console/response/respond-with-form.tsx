@@ -3,47 +3,54 @@ import type { Issue } from "../../../../common/issue.ts";
 import { ASSERTION_RECENT_SECONDS_MAX } from "../../../../common/limits.ts";
 import type { Assertion } from "../../../domain/credentials/assertion.ts";
 import type { RequestContext } from "../../app-env.ts";
+import { Form } from "../components/form.tsx";
+import { OperatorKeyField, ReasonField } from "../components/inputs.tsx";
+import { Time } from "../components/text.tsx";
 import type { SignedInEnv } from "../console-env.ts";
 import type { KeyReason } from "../page-access.ts";
 import { isRecent } from "../request/asserted-person.ts";
-import { Form } from "./form.tsx";
-import { OperatorKeyField, ReasonField } from "./inputs.tsx";
-import { Time } from "./text.tsx";
+import { type Page, respondWithPage } from "./respond-with-page.tsx";
 
-/** The page of a change: what will happen, then its form, which is sent to the page's own path. */
-export const ChangeForm: FC<{
-  c: RequestContext<SignedInEnv>;
-  /** What will happen, as sentences. */
+/** The page of a form: its head, what will happen as sentences, and the fields. The last crumb is where to go without a change. */
+type FormPage = Omit<Page, "children"> & {
+  crumbs: [path: string, text: string][];
+  issues: Issue[];
   effects: Child[];
   button: string;
-  isDangerous?: boolean;
-  issues?: Issue[];
-  /** Where to go without a change. */
-  cancel: string;
-  children?: Child;
-}> = ({ c, effects, button, isDangerous = false, issues = [], cancel, children }) => (
-  <>
-    <OldAssertion c={c} />
-    <ul class={isDangerous ? "effects bad" : "effects"}>
-      {effects.map((effect) => (
-        <li>{effect}</li>
-      ))}
-    </ul>
-    <Form ring={c.get("ring")} session={c.get("session")} action={c.req.path} class="page">
-      {children}
-      <OwnKey c={c} issues={issues} />
-      <ReasonField value={c.get("form").get("reason") ?? ""} issues={issues} />
-      <p class="row">
-        <button type="submit" class={isDangerous ? "danger" : "primary"}>
-          {button}
-        </button>
-        <a class="button" href={cancel}>
-          Cancel
-        </a>
-      </p>
-    </Form>
-  </>
-);
+  isDangerous?: boolean | undefined;
+  fields?: Child;
+};
+
+/** Answers with the page of a form, which says what will happen, and is sent to the page's own path. */
+export function respondWithForm(c: RequestContext<SignedInEnv>, page: FormPage): Promise<Response> {
+  const { effects, button, isDangerous = false, fields, ...head } = page;
+  return respondWithPage(c, {
+    ...head,
+    children: (
+      <>
+        <OldAssertion c={c} />
+        <ul class={isDangerous ? "effects bad" : "effects"}>
+          {effects.map((effect) => (
+            <li>{effect}</li>
+          ))}
+        </ul>
+        <Form ring={c.get("ring")} session={c.get("session")} action={c.req.path} class="page">
+          {fields}
+          <OwnKey c={c} issues={page.issues} />
+          <ReasonField value={c.get("form").get("reason") ?? ""} issues={page.issues} />
+          <p class="row">
+            <button type="submit" class={isDangerous ? "danger" : "primary"}>
+              {button}
+            </button>
+            <a class="button" href={page.crumbs.at(-1)?.[0]}>
+              Cancel
+            </a>
+          </p>
+        </Form>
+      </>
+    ),
+  });
+}
 
 const MINUTES = ASSERTION_RECENT_SECONDS_MAX / 60;
 

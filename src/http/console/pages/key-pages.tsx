@@ -2,51 +2,64 @@ import type { Child, FC } from "hono/jsx";
 import type { Environment } from "../../../../common/environment.ts";
 import type { Issue } from "../../../../common/issue.ts";
 import type { Result } from "../../../../common/result.ts";
-import type { FoundKey } from "../../../domain/credentials/keys.ts";
+import type { FoundKey, KeyPage, KeyQuery } from "../../../domain/credentials/keys.ts";
 import { hasKey } from "../../../domain/credentials/operators.ts";
 import type { Failure } from "../../../domain/failure.ts";
 import type { RequestContext } from "../../app-env.ts";
 import type { IssuedKey } from "../../operations/keys.ts";
 import { pathNumber } from "../../request/query.ts";
+import { KeysQuery } from "../../resources/api-keys/wire.ts";
+import { numberCursorOf } from "../../resources/cursor.ts";
 import { ReasonBody, RollKeyBody } from "../../resources/fields.ts";
-import { ChangeForm } from "../components/change-form.tsx";
-import { Facts } from "../components/detail.tsx";
+import { Done, Facts } from "../components/detail.tsx";
 import { ConfirmationField } from "../components/inputs.tsx";
-import { Ending, GraceField, isValid, KeyState, keyFacts } from "../components/key-details.tsx";
+import { Ending, GraceField, isValid, KeyState, KeyTable, keyFacts, withEndings } from "../components/key-details.tsx";
+import { List, rowsBefore } from "../components/list.tsx";
 import { plainText, Text, Time } from "../components/text.tsx";
 import type { SignedInEnv } from "../console-env.ts";
 import { DEPLOYMENT_EVENTS, environmentPath, withQuery } from "../paths.ts";
 import {
   confirmationIssues,
   confirmationOf,
+  fieldsOf,
   issuesOf,
   numberIn,
   parseForm,
   schemaIssues,
 } from "../request/form-fields.ts";
+import { readPageQuery } from "../request/page-query.ts";
 import { redirect } from "../response/redirect.ts";
+import { respondWithForm } from "../response/respond-with-form.tsx";
 import { respondWithNewKey } from "../response/respond-with-new-key.tsx";
 import { refuseWithPage, respondWithPage } from "../response/respond-with-page.tsx";
 
 type Call = RequestContext<SignedInEnv>;
 
-/** The keys that a page changes, API keys or operators: how it names them, and what it calls. */
+/** The keys that pages show and change, API keys or operators: how they name them, and what they call. */
 export type KeyKind = {
   listPath: string;
   /** The name of the list. */
   listTitle: string;
+  /** The text of the button that leads to the form of a new key. */
+  issue: string;
+  /** What stands in place of a list without keys. */
+  empty: string;
+  /** What the list says of the change that led to it. */
+  done: Record<string, string>;
+  /** One page of the keys; without a query, that was not valid, what the list shows then. */
+  list: (query: KeyQuery | undefined) => Promise<Result<KeyPage, Failure>>;
   /** The environment of API keys; operators have none. */
   environment: Environment | undefined;
   pathOf: (id: number) => string;
   /** The name of what the key may do. */
   rights: string;
-  /** Whether the operator may roll and revoke it. */
+  /** Whether the operator may issue, roll and revoke them. */
   canChange: () => boolean;
   /** What a key is called, with its number. */
   titleOf: (id: number) => string;
   describe: (found: FoundKey) => Child;
-  /** The key with this number, `undefined` if there is none, or the page that refuses the request. `toChange` asks for an admin. */
-  find: (id: number, toChange: boolean) => Promise<FoundKey | undefined | Response>;
+  /** The keys with these numbers. */
+  find: (ids: number[]) => Promise<Result<FoundKey[], Failure>>;
   /** Names the key in the log line of the request. */
   setSubject: (id: number) => void;
   roll: {
@@ -64,9 +77,67 @@ export type KeyKind = {
   };
 };
 
-/** The key that the path names, or the page that refuses the request. */
-async function foundKey(c: Call, { find }: KeyKind, toChange = true): Promise<FoundKey | Response> {
-  return (await find(pathNumber(c.req.param("id")), toChange)) ?? refuseWithPage(c, { code: "route_not_found" });
+/** The pages of keys of one kind, which `kindOf` gives for a request: their list, and of each key itself and its changes. */
+export const keyPages = <Env extends SignedInEnv>(kindOf: (c: RequestContext<Env>) => KeyKind) => {
+  const of = (page: (c: Call, kind: KeyKind) => Promise<Response>) => (c: RequestContext<Env>) => page(c, kindOf(c));
+  return {
+    list: { show: of(showList) },
+    about: { show: of(showKey) },
+    roll: { show: of(showRoll), send: of(roll) },
+    revoke: { show: of(showRevoke), send: of(revoke) },
+  };
+};
+
+const ROWS = "50";
+
+/** The keys of an environment or of the deployment, also those that have ended. */
+async function showList(c: Call, kind: KeyKind): Promise<Response> {
+  const own = ["done", "from"];
+  const { fields, value: query, issues } = readPageQuery(c, KeysQuery(), { defaults: { limit: ROWS }, own });
+  const listed = await kind.list(query);
+  if (!listed.ok) return refuseWithPage(c, listed.failure);
+  const { keys, next } = listed.value;
+  const found = await withEndings(keys, async (ids) => {
+    const ended = await kind.find(ids);
+    return ended.ok ? ended.value : [];
+  });
+  return respondWithPage(c, {
+    title: kind.listTitle,
+    issues,
+    actions: kind.canChange() && (
+      <a class="button primary" href={`${kind.listPath}/issue`}>
+        {kind.issue}
+      </a>
+    ),
+    children: (
+      <>
+        <Done done={c.req.query("done")} results={kind.done} />
+        <List
+          label={kind.listTitle}
+          isEmpty={keys.length === 0}
+          empty={kind.empty}
+          paging={{
+            path: kind.listPath,
+            fields: {},
+            cursor: fields.cursor,
+            nextCursor: numberCursorOf(next),
+            rows: keys.length,
+            from: rowsBefore(c.req.query("from")),
+          }}
+        >
+          <KeyTable rights={kind.rights} keys={found} pathOf={kind.pathOf} />
+        </List>
+      </>
+    ),
+  });
+}
+
+/** The key that the path names, or the page that refuses the request. Only an admin may change one. */
+async function foundKey(c: Call, kind: KeyKind, toChange = true): Promise<FoundKey | Response> {
+  const found = await kind.find([pathNumber(c.req.param("id"))]);
+  if (!found.ok) return refuseWithPage(c, found.failure);
+  if (toChange && !kind.canChange()) return refuseWithPage(c, { code: "insufficient_access", required_role: "admin" });
+  return found.value[0] ?? refuseWithPage(c, { code: "route_not_found" });
 }
 
 /** The pages above the page of a change. */
@@ -76,7 +147,7 @@ const crumbsOf = ({ listPath, listTitle, pathOf }: KeyKind, { key }: FoundKey): 
 ];
 
 /** The page of one key: its state, who ended it, what it may do, and its changes. */
-export async function showKeyOf(c: Call, kind: KeyKind): Promise<Response> {
+async function showKey(c: Call, kind: KeyKind): Promise<Response> {
   const found = await foundKey(c, kind, false);
   if (found instanceof Response) return found;
   const { key, ending } = found;
@@ -120,56 +191,38 @@ export async function showKeyOf(c: Call, kind: KeyKind): Promise<Response> {
   });
 }
 
-const rollPageOf = (c: Call, kind: KeyKind, found: FoundKey, issues: Issue[]) =>
-  respondWithPage(c, {
+const rollPageOf = (c: Call, kind: KeyKind, found: FoundKey, issues: Issue[]) => {
+  const field = fieldsOf(c.get("form"), issues);
+  return respondWithForm(c, {
     title: kind.roll.title(found.key.id),
     crumbs: crumbsOf(kind, found),
     issues,
-    children: (
-      <ChangeForm
-        c={c}
-        effects={[kind.describe(found), ...kind.roll.effects]}
-        button="Roll the key"
-        issues={issues}
-        cancel={kind.pathOf(found.key.id)}
-      >
-        <GraceField
-          label="Grace for the old key"
-          value={c.get("form").get("grace_seconds") ?? kind.roll.graceSeconds}
-          issues={issues}
-        />
-      </ChangeForm>
-    ),
+    effects: [kind.describe(found), ...kind.roll.effects],
+    button: "Roll the key",
+    fields: <GraceField label="Grace for the old key" {...field("grace_seconds", kind.roll.graceSeconds)} />,
   });
+};
 
 const revokePageOf = (c: Call, kind: KeyKind, found: FoundKey, issues: Issue[]) =>
-  respondWithPage(c, {
+  respondWithForm(c, {
     title: kind.revoke.title(found.key.id),
     crumbs: crumbsOf(kind, found),
     issues,
-    children: (
-      <ChangeForm
-        c={c}
-        effects={[kind.describe(found), ...kind.revoke.effects(found)]}
-        button={kind.revoke.button}
-        isDangerous
-        issues={issues}
-        cancel={kind.pathOf(found.key.id)}
-      >
-        <ConfirmationField expected={confirmationOf(found.key.name, found.key.id)} issues={issues} />
-      </ChangeForm>
-    ),
+    effects: [kind.describe(found), ...kind.revoke.effects(found)],
+    button: kind.revoke.button,
+    isDangerous: true,
+    fields: <ConfirmationField expected={confirmationOf(found.key.name, found.key.id)} issues={issues} />,
   });
 
 /** Answers with the page on which to roll a key. */
-export async function showRollPage(c: Call, kind: KeyKind): Promise<Response> {
+async function showRoll(c: Call, kind: KeyKind): Promise<Response> {
   const found = await foundKey(c, kind);
   if (found instanceof Response) return found;
   return hasKey(found.key) ? rollPageOf(c, kind, found, []) : refuseWithPage(c, { code: "operator_without_key" });
 }
 
 /** Rolls a key, and shows the text of the new one once. */
-export async function rollKeyOf(c: Call, kind: KeyKind): Promise<Response> {
+async function roll(c: Call, kind: KeyKind): Promise<Response> {
   const found = await foundKey(c, kind);
   if (found instanceof Response) return found;
   const body = parseForm(c, RollKeyBody(), ["reason"], { grace_seconds: numberIn(c, "grace_seconds") });
@@ -200,13 +253,13 @@ const ReplacedKey: FC<{ id: number; path: string; graceSeconds: number }> = ({ i
 );
 
 /** Answers with the page on which to revoke a key. */
-export async function showRevokePage(c: Call, kind: KeyKind): Promise<Response> {
+async function showRevoke(c: Call, kind: KeyKind): Promise<Response> {
   const found = await foundKey(c, kind);
   return found instanceof Response ? found : revokePageOf(c, kind, found, []);
 }
 
 /** Revokes a key, and leads to the list. */
-export async function revokeKeyOf(c: Call, kind: KeyKind): Promise<Response> {
+async function revoke(c: Call, kind: KeyKind): Promise<Response> {
   const found = await foundKey(c, kind);
   if (found instanceof Response) return found;
   const { id } = found.key;

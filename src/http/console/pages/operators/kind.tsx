@@ -1,5 +1,4 @@
-import { createFactory } from "hono/factory";
-import type { FoundKey } from "../../../../domain/credentials/keys.ts";
+import { ok } from "../../../../../common/result.ts";
 import { allowsRole } from "../../../../domain/credentials/rights.ts";
 import type { RequestContext } from "../../../app-env.ts";
 import { rollOperator } from "../../../operations/keys.ts";
@@ -7,24 +6,19 @@ import { operatorCall, registryFor } from "../../../request/admit-caller.ts";
 import { Text, Time } from "../../components/text.tsx";
 import type { SignedInEnv } from "../../console-env.ts";
 import { OPERATORS, operatorPath } from "../../paths.ts";
-import { refuseWithPage } from "../../response/respond-with-page.tsx";
-import { type KeyKind, revokeKeyOf, rollKeyOf, showKeyOf, showRevokePage, showRollPage } from "../key-changes.tsx";
-
-type Call = RequestContext<SignedInEnv>;
-
-/** The operator with this number. Only an admin may change one. */
-async function findOperator(c: Call, id: number, toChange: boolean): Promise<FoundKey | undefined | Response> {
-  const found = await registryFor(c).findOperators(c.get("presentedOperator"), [id]);
-  if (!found.ok) return refuseWithPage(c, found.failure);
-  if (toChange && found.value.operator.role !== "admin")
-    return refuseWithPage(c, { code: "insufficient_access", required_role: "admin" });
-  return found.value.found[0];
-}
+import type { KeyKind } from "../key-pages.tsx";
 
 /** The operators of the deployment. */
-const operatorsOf = (c: Call): KeyKind => ({
+export const operatorsOf = (c: RequestContext<SignedInEnv>): KeyKind => ({
   listPath: OPERATORS,
   listTitle: "Operators",
+  issue: "Issue an operator's key",
+  empty: "No operators yet: only the bootstrap token signs in. Issue a key for each person.",
+  done: {
+    issued: "The operator is issued: it signs in with your company, and has no key.",
+    revoked: "The operator is revoked: the key is refused, and so are its sessions in the console.",
+  },
+  list: (query = { start: 0, limit: 50 }) => registryFor(c).listOperators(c.get("presentedOperator"), query),
   environment: undefined,
   pathOf: operatorPath,
   rights: "Role",
@@ -35,7 +29,10 @@ const operatorsOf = (c: Call): KeyKind => ({
       Operator {key.id}, <Text value={key.name} />: {key.rights}. Last used <Time at={key.lastUsedAt} none="never" />.
     </>
   ),
-  find: (id, toChange) => findOperator(c, id, toChange),
+  find: async (ids) => {
+    const found = await registryFor(c).findOperators(c.get("presentedOperator"), ids);
+    return found.ok ? ok(found.value.found) : found;
+  },
   setSubject: (id) => c.set("subjectOperatorId", id),
   roll: {
     title: (id) => `Roll the key of operator ${id}`,
@@ -59,20 +56,3 @@ const operatorsOf = (c: Call): KeyKind => ({
     run: (id) => registryFor(c).revokeOperator(c.get("presentedOperator"), id),
   },
 });
-
-const factory = createFactory<SignedInEnv>();
-
-/** The page of an operator. */
-export const showOperator = factory.createHandlers((c) => showKeyOf(c, operatorsOf(c)));
-
-/** The page on which to roll an operator's key. */
-export const rollOperatorPage = factory.createHandlers((c) => showRollPage(c, operatorsOf(c)));
-
-/** Rolls an operator's key, and shows the text of the new one once. */
-export const rollOperatorKey = factory.createHandlers((c) => rollKeyOf(c, operatorsOf(c)));
-
-/** The page on which to revoke an operator. */
-export const revokeOperatorPage = factory.createHandlers((c) => showRevokePage(c, operatorsOf(c)));
-
-/** Revokes an operator. */
-export const revokeOperator = factory.createHandlers((c) => revokeKeyOf(c, operatorsOf(c)));

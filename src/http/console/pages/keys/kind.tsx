@@ -1,16 +1,16 @@
-import { createFactory } from "hono/factory";
+import { ok } from "../../../../../common/result.ts";
 import { allowsRole } from "../../../../domain/credentials/rights.ts";
 import type { RequestContext } from "../../../app-env.ts";
 import { rollApiKey } from "../../../operations/keys.ts";
+import { admitAgain } from "../../../request/admit-caller.ts";
 import { Rights } from "../../components/key-details.tsx";
 import { Text, Time } from "../../components/text.tsx";
 import type { EnvironmentEnv } from "../../console-env.ts";
 import { environmentPath, keyPath } from "../../paths.ts";
-import { refuseWithPage } from "../../response/respond-with-page.tsx";
-import { type KeyKind, revokeKeyOf, rollKeyOf, showKeyOf, showRevokePage, showRollPage } from "../key-changes.tsx";
+import type { KeyKind } from "../key-pages.tsx";
 
 /** The API keys of the environment in the path. */
-function apiKeysOf(c: RequestContext<EnvironmentEnv>): KeyKind {
+export function apiKeysOf(c: RequestContext<EnvironmentEnv>): KeyKind {
   const manager = {
     ring: c.get("ring"),
     directory: c.get("directory"),
@@ -21,6 +21,11 @@ function apiKeysOf(c: RequestContext<EnvironmentEnv>): KeyKind {
   return {
     listPath: `${environmentPath(environment)}/keys`,
     listTitle: "API keys",
+    issue: "Issue a key",
+    empty: "No keys. A program of the integrator needs one to call the API.",
+    done: { revoked: "The key is revoked: the service refuses it and the sessions that it has minted." },
+    list: async (query) =>
+      query ? admitAgain(c, await directory.listKeys(operator, query)) : ok({ keys: [], next: null }),
     environment,
     pathOf: (id) => keyPath(environment, id),
     rights: "May",
@@ -32,10 +37,7 @@ function apiKeysOf(c: RequestContext<EnvironmentEnv>): KeyKind {
         <Time at={key.lastUsedAt} none="never" />.
       </>
     ),
-    find: async (id) => {
-      const found = await directory.findKeys(operator, [id]);
-      return found.ok ? found.value[0] : refuseWithPage(c, found.failure);
-    },
+    find: (ids) => directory.findKeys(operator, ids),
     setSubject: (id) => c.set("subjectKeyId", id),
     roll: {
       title: (id) => `Roll API key ${id}`,
@@ -57,20 +59,3 @@ function apiKeysOf(c: RequestContext<EnvironmentEnv>): KeyKind {
     },
   };
 }
-
-const factory = createFactory<EnvironmentEnv>();
-
-/** The page of an API key. */
-export const showKey = factory.createHandlers((c) => showKeyOf(c, apiKeysOf(c)));
-
-/** The page on which to roll an API key. */
-export const rollKeyPage = factory.createHandlers((c) => showRollPage(c, apiKeysOf(c)));
-
-/** Rolls an API key, and shows the text of the new one once. */
-export const rollKey = factory.createHandlers((c) => rollKeyOf(c, apiKeysOf(c)));
-
-/** The page on which to revoke an API key. */
-export const revokeKeyPage = factory.createHandlers((c) => showRevokePage(c, apiKeysOf(c)));
-
-/** Revokes an API key. */
-export const revokeKey = factory.createHandlers((c) => revokeKeyOf(c, apiKeysOf(c)));
