@@ -15,7 +15,6 @@ import { ChangeLog } from "./feed/change-log.ts";
 import { registryStub } from "./placement.ts";
 import { EndedSessions } from "./user-groups/ended-sessions.ts";
 import { Groups } from "./user-groups/groups.ts";
-import { Overview } from "./user-groups/overview.ts";
 import { RepeatableChanges } from "./user-groups/repeatable-changes.ts";
 import { Responses } from "./user-groups/responses.ts";
 import { Tombstones } from "./user-groups/tombstones.ts";
@@ -57,7 +56,6 @@ export function directoryPartsOf(ctx: DurableObjectState, env: Env) {
     changes,
     chores,
     tombstones,
-    overview: new Overview(stores, sql),
     backup: new DirectoryBackup(stores, schema.number),
     restore: new Restore(ctx.storage, schema, directoryTarget(stores, tombstoneStore)),
   };

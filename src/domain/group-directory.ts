@@ -20,12 +20,19 @@ import type { Scope } from "./credentials/rights.ts";
 import { type DirectoryParts, directoryPartsOf } from "./directory-parts.ts";
 import type { FailureOf, Idempotent } from "./failure.ts";
 import { type Endings, type ShownGroup, withEndings } from "./feed/endings.ts";
-import type { EventPage, EventQuery, NewestPage, NewestQuery } from "./feed/event.ts";
+import {
+  type EventPage,
+  type EventQuery,
+  type NewestPage,
+  type NewestQuery,
+  readEvents,
+  readNewest,
+} from "./feed/event.ts";
 import { GroupHistory, type HistoryFailure, type HistoryPage, type HistoryQuery } from "./feed/group-history.ts";
 import { GroupCount, type GroupCounts, GroupSearch, type SearchQuery } from "./search/group-scans.ts";
 import { type Step, type TurnFailure, Turns, type Waited } from "./turns.ts";
 import type { StateFailure } from "./user-groups/entity-tag.ts";
-import type { GroupPage, PageQuery } from "./user-groups/group-page.ts";
+import { addGroups, type GroupPage, type PageQuery, readPage } from "./user-groups/group-page.ts";
 import type {
   Ensured,
   EnsureFailure,
@@ -36,7 +43,7 @@ import type {
   ViewFailure,
 } from "./user-groups/groups.ts";
 import type { EndedLeases } from "./user-groups/lease-requests.ts";
-import type { EnvironmentOverview, InspectedGroup } from "./user-groups/overview.ts";
+import { type EnvironmentOverview, type InspectedGroup, inspect, readOverview } from "./user-groups/overview.ts";
 import type { Conditions, Outcome, OnceFailure as RepeatFailure } from "./user-groups/responses.ts";
 import type {
   GroupWithToken,
@@ -206,7 +213,7 @@ export class GroupDirectory extends DurableObject<Env> {
 
   /** One page of the groups. Lists take turns, so that viewers are answered between them. */
   list(caller: Caller, query: PageQuery): Listed<GroupPage> {
-    return this.#inTurns(caller, "groups:read", ({ groups }) => ok(groups.list(query)));
+    return this.#inTurns(caller, "groups:read", ({ stores }) => ok(readPage(stores.groups, query)));
   }
 
   /** One page of the groups that pass the conditions of a search. */
@@ -224,15 +231,15 @@ export class GroupDirectory extends DurableObject<Env> {
   async listEvents(caller: Caller, query: EventQuery): Listed<EventPage, FailureOf<"cursor_expired">> {
     const admitted = query.withGroups ? this.#admit(caller, "groups:read") : undefined;
     if (admitted && !admitted.ok) return admitted;
-    return this.#inTurns(caller, "events:read", ({ changes, groups }) => {
-      const read = changes.read(query);
-      return read.ok && query.withGroups ? ok(groups.addTo(read.value)) : read;
+    return this.#inTurns(caller, "events:read", ({ stores }) => {
+      const read = readEvents(stores.events, query);
+      return read.ok && query.withGroups ? ok(addGroups(stores.groups, read.value)) : read;
     });
   }
 
   /** One page of the events, newest first. */
   listNewestEvents(caller: Caller, query: NewestQuery): Listed<NewestPage> {
-    return this.#inTurns(caller, "events:read", ({ changes }) => ok(changes.readNewest(query)));
+    return this.#inTurns(caller, "events:read", ({ stores }) => ok(readNewest(stores.events, query)));
   }
 
   /** One page of a group's events, newest first; also of a deleted or purged group, as long as its events are kept. */
@@ -256,7 +263,9 @@ export class GroupDirectory extends DurableObject<Env> {
 
   /** How the environment is: its size, its groups, the keys that somebody should look at. It takes turns with lists. */
   overview(operator: Operator): Listed<EnvironmentOverview> {
-    return this.#inTurns(operator, undefined, ({ overview }) => ok(overview.read(Date.now())));
+    return this.#inTurns(operator, undefined, ({ stores }) =>
+      ok(readOverview(stores, this.ctx.storage.sql.databaseSize, Date.now())),
+    );
   }
 
   /** How many groups there are in each state, up to bounds. */
@@ -267,7 +276,7 @@ export class GroupDirectory extends DurableObject<Env> {
 
   /** A group, of those that exist or of the deleted ones, with its newest events. */
   inspect(operator: Operator, teamId: number): Idempotent<InspectedGroup, FindFailure> {
-    return this.#as(operator, "groups:read", () => this.#parts.overview.inspect(teamId));
+    return this.#as(operator, "groups:read", () => inspect(this.#parts.stores, teamId));
   }
 
   /** Only checks the caller: before a call is refused for its content, so that a stranger learns nothing about it. */

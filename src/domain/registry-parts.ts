@@ -35,8 +35,7 @@ export function registryPartsOf(ctx: DurableObjectState, env: Env) {
     (time) => void ctx.waitUntil(ctx.storage.setAlarm(time)),
   );
   return {
-    environments: stores.environments,
-    graveyard: stores.graveyard,
+    ...stores,
     schema,
     operators: new Keys("operator", operators, changes, OPERATORS_MAX),
     changes,

@@ -25,6 +25,8 @@ import {
   type NewestPage,
   type NewestQuery,
   NO_NEWEST,
+  readEvents,
+  readNewest,
   readNoEvents,
 } from "./feed/event.ts";
 import { type RegistryParts, registryPartsOf } from "./registry-parts.ts";
@@ -38,7 +40,13 @@ import {
 import { type Read, type TurnFailure, Turns, type Waited } from "./turns.ts";
 
 /** What a list answers when its turn is over. */
-type Listed<Page, Failure = never> = Promise<Idempotent<Waited<Page & By>, Failure | AdmitFailure | TurnFailure>>;
+type Listed<Page, Failure = never> = Promise<Answer<Waited<Page>, Failure | TurnFailure>>;
+
+/** The answer to an idempotent call, with the operator who has called. */
+type Answer<Value, Failure = never> = Idempotent<Value & By, Failure | AdmitFailure>;
+
+/** An operator who presents a session of the console. */
+type InConsole = PresentedOperator & { key: PresentedConsoleSession };
 
 /**
  * The environments and operators of the deployment, and the only authority on them. As in a directory, nothing runs between
@@ -76,7 +84,7 @@ export class Registry extends DurableObject<Env> {
     presented: PresentedOperator,
     environment: Environment,
     location: Location | undefined,
-  ): Promise<Idempotent<{ isNew: boolean; location: Location | null } & By, AdmitFailure>> {
+  ): Promise<Answer<{ isNew: boolean; location: Location | null }>> {
     const admitted = this.#admit(presented, "admin");
     if (!admitted.ok) return admitted;
     const operator = admitted.value;
@@ -101,7 +109,7 @@ export class Registry extends DurableObject<Env> {
   async eraseEnvironment(
     presented: PresentedOperator,
     environment: Environment,
-  ): Promise<Idempotent<By, AdmitFailure | FailureOf<"environment_not_found">>> {
+  ): Promise<Answer<object, FailureOf<"environment_not_found">>> {
     const operator = this.#admit(presented, "admin");
     if (!operator.ok) return operator;
     if (this.#find(environment)) this.#markErased(operator.value, environment);
@@ -156,19 +164,13 @@ export class Registry extends DurableObject<Env> {
   }
 
   /** The operators with these numbers, each with the event that ended its key. */
-  findOperators(
-    presented: PresentedOperator,
-    ids: readonly number[],
-  ): Idempotent<{ found: FoundKey[] } & By, AdmitFailure> {
+  findOperators(presented: PresentedOperator, ids: readonly number[]): Answer<{ found: FoundKey[] }> {
     const find = () => this.#ifCreated(({ operators }) => operators.find(ids), []);
     return this.#as(presented, "viewer", () => ok({ found: find() }));
   }
 
   /** Revokes an operator's key. A key that is revoked already keeps its time. */
-  revokeOperator(
-    presented: PresentedOperator,
-    id: number,
-  ): Idempotent<By, AdmitFailure | FailureOf<"operator_not_found">> {
+  revokeOperator(presented: PresentedOperator, id: number): Answer<object, FailureOf<"operator_not_found">> {
     return this.#as(presented, "admin", (operator) => {
       const isFound = this.#ifCreated(({ operators }) => operators.revoke(authorOf(operator), id), false);
       return isFound ? ok({}) : NO_OPERATOR;
@@ -187,7 +189,7 @@ export class Registry extends DurableObject<Env> {
   }
 
   /** What the frame of a page shows besides the operator: environments to switch to, those of its workspace first. */
-  neighbours(presented: PresentedOperator, near: Environment | undefined): Idempotent<Neighbours & By, AdmitFailure> {
+  neighbours(presented: PresentedOperator, near: Environment | undefined): Answer<Neighbours> {
     const none = { names: [], exists: false };
     const read = () => ok(this.#ifCreated(({ environments }) => neighboursOf(environments, near), none));
     return this.#as(presented, "viewer", read);
@@ -198,7 +200,7 @@ export class Registry extends DurableObject<Env> {
     presented: PresentedOperator,
     session: PresentedConsoleSession,
     from?: SessionOrigin,
-  ): Idempotent<By, AdmitFailure> {
+  ): Answer<object> {
     return this.#as(presented, "viewer", ({ id }) => {
       this.#parts.schema.create();
       this.ctx.storage.transactionSync(() => this.#parts.consoleSessions.start(session, id, from));
@@ -207,18 +209,13 @@ export class Registry extends DurableObject<Env> {
   }
 
   /** The sessions of the operator who presents this one. */
-  listConsoleSessions(
-    presented: PresentedOperator & { key: PresentedConsoleSession },
-  ): Idempotent<{ sessions: ListedConsoleSession[] } & By, AdmitFailure> {
+  listConsoleSessions(presented: InConsole): Answer<{ sessions: ListedConsoleSession[] }> {
     const { consoleSessions } = this.#parts;
     return this.#as(presented, "viewer", ({ id }) => ok({ sessions: consoleSessions.list(presented.key, id) }));
   }
 
   /** Ends sessions of the operator who presents this one. */
-  endConsoleSessions(
-    presented: PresentedOperator & { key: PresentedConsoleSession },
-    which: number | "current" | "all",
-  ): Idempotent<By, AdmitFailure> {
+  endConsoleSessions(presented: InConsole, which: number | "current" | "all"): Answer<object> {
     return this.#as(presented, "viewer", ({ id }) => {
       this.#parts.consoleSessions.end(presented.key, id, which);
       return ok({});
@@ -227,11 +224,11 @@ export class Registry extends DurableObject<Env> {
 
   /** Admits an operator as `admit` does, for a form of the console, and notes the form. */
   admitForm(
-    presented: PresentedOperator & { key: PresentedConsoleSession },
+    presented: InConsole,
     role: LadderRole,
     environment: Environment | undefined,
     formId: string,
-  ): Idempotent<NotedForm & By, AdmitFailure | FailureOf<"environment_not_found">> {
+  ): Answer<NotedForm, FailureOf<"environment_not_found">> {
     const operator = this.admit(presented, role, environment);
     if (!operator.ok) return operator;
     const noted = this.#parts.consoleSessions.noteForm(presented.key, formId);
@@ -240,12 +237,14 @@ export class Registry extends DurableObject<Env> {
 
   /** One page of the deployment's own events, oldest first. */
   async listEvents(presented: PresentedOperator, query: EventQuery): Listed<EventPage, FailureOf<"cursor_expired">> {
-    return this.#inTurn(presented, () => this.#ifCreated(({ changes }) => changes.read(query), readNoEvents(query)));
+    return this.#inTurn(presented, () =>
+      this.#ifCreated(({ events }) => readEvents(events, query), readNoEvents(query)),
+    );
   }
 
   /** One page of the deployment's own events, newest first. */
   async listNewestEvents(presented: PresentedOperator, query: NewestQuery): Listed<NewestPage> {
-    return this.#inTurn(presented, () => ok(this.#ifCreated(({ changes }) => changes.readNewest(query), NO_NEWEST)));
+    return this.#inTurn(presented, () => ok(this.#ifCreated(({ events }) => readNewest(events, query), NO_NEWEST)));
   }
 
   /** One page of the registry's backup. It takes turns with lists. */
@@ -258,7 +257,7 @@ export class Registry extends DurableObject<Env> {
   }
 
   /** How far a restore of the registry has come, for an admin. */
-  restoreProgress(presented: PresentedOperator): Idempotent<RestoreProgress & By, AdmitFailure> {
+  restoreProgress(presented: PresentedOperator): Answer<RestoreProgress> {
     return this.#as(presented, "admin", () => ok(this.#parts.restore.progress()));
   }
 

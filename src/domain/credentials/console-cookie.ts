@@ -29,7 +29,11 @@ async function macOf(ring: SigningRing, signingId: string, purpose: Purpose, tex
   return key && crypto.subtle.sign("HMAC", key, utf8.encode(`${purpose} ${text}`));
 }
 
-const cut = (mac: ArrayBuffer): Uint8Array => new Uint8Array(mac).subarray(0, MAC_BYTES);
+/** A MAC as a text. It is empty if the ring lacks the key. */
+async function signatureOf(ring: SigningRing, signingId: string, purpose: Purpose, text: string): Promise<string> {
+  const mac = await macOf(ring, signingId, purpose, text);
+  return mac ? toBase64url(new Uint8Array(mac).subarray(0, MAC_BYTES)) : "";
+}
 
 /**
  * Makes a new session and its cookie. `operatorToken` is the bootstrap token, if there is one. `email` is the address of the assertion with
@@ -68,11 +72,9 @@ export async function verifyConsoleCookie(
   };
 }
 
-/** The signature of a cookie's random bytes, and of the address after them if it has one. It is empty if the ring lacks the key. */
-async function cookieSignature(ring: SigningRing, signingId: string, text: string): Promise<string> {
-  const mac = await macOf(ring, signingId, text.includes(".") ? "console-company-cookie" : "console-cookie", text);
-  return mac ? toBase64url(cut(mac)) : "";
-}
+/** The signature of a cookie's random bytes, and of the address after them if it has one. */
+const cookieSignature = (ring: SigningRing, signingId: string, text: string): Promise<string> =>
+  signatureOf(ring, signingId, text.includes(".") ? "console-company-cookie" : "console-cookie", text);
 
 /**
  * Makes the hidden field of a form: its id, a signature for this session and this path, and one for the path alone, which outlives the
@@ -126,16 +128,11 @@ export async function verifyFormToken(
   return FORM_ID.test(id) && sameText(await formSignature(ring, session, path, id), signature) ? id : undefined;
 }
 
-async function formSignature(ring: SigningRing, { signingId, sessionHash }: ConsoleSession, path: string, id: string) {
-  const text = `${new Uint8Array(sessionHash).toHex()} ${path} ${id}`;
-  const mac = await macOf(ring, signingId, "console-form", text);
-  return mac ? toBase64url(cut(mac)) : "";
-}
+const formSignature = (ring: SigningRing, { signingId, sessionHash }: ConsoleSession, path: string, id: string) =>
+  signatureOf(ring, signingId, "console-form", `${new Uint8Array(sessionHash).toHex()} ${path} ${id}`);
 
-async function originSignature(ring: SigningRing, signingId: string, path: string, id: string): Promise<string> {
-  const mac = await macOf(ring, signingId, "console-form-origin", `${path} ${id}`);
-  return mac ? toBase64url(cut(mac)) : "";
-}
+const originSignature = (ring: SigningRing, signingId: string, path: string, id: string): Promise<string> =>
+  signatureOf(ring, signingId, "console-form-origin", `${path} ${id}`);
 
 /** Compares texts in a time that depends on their lengths alone. */
 function sameText(one: string, other: string): boolean {

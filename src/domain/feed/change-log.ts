@@ -4,24 +4,12 @@ import {
   EVENTS_NEAR_MAX,
   EVENTS_PER_PURGE_MAX,
 } from "../../../common/limits.ts";
-import type { Result } from "../../../common/result.ts";
 import { eventMsOf } from "../../../common/settings/settings.ts";
 import type { StoredEvent } from "../../records.ts";
 import { EventStore, type LastEvent } from "../../storage/event-store.ts";
 import type { Chore, Chores } from "../chores.ts";
 import type { Author } from "../credentials/caller.ts";
-import type { FailureOf } from "../failure.ts";
-import type { Read } from "../turns.ts";
-import {
-  type ChangeDescription,
-  type EventPage,
-  type EventQuery,
-  firstSince,
-  type NewestPage,
-  type NewestQuery,
-  readEvents,
-  readNewest,
-} from "./event.ts";
+import { type ChangeDescription, firstSince } from "./event.ts";
 
 /** Records what changes in one Durable Object, for as long as `EVENT_DAYS` sets. */
 export class ChangeLog {
@@ -110,16 +98,6 @@ export class ChangeLog {
       .slice(0, -1)
       .findLast(isOld);
     if (last) this.#events.deleteUpTo(last.id);
-  }
-
-  /** One page of the events, oldest first. */
-  read(query: EventQuery): Result<Read<EventPage>, FailureOf<"cursor_expired">> {
-    return readEvents(this.#events, query);
-  }
-
-  /** One page of the events, newest first. */
-  readNewest(query: NewestQuery): Read<NewestPage> {
-    return readNewest(this.#events, query);
   }
 
   /** The first event from a time on for which `isIt` is true, if it is one of the next few. */

@@ -10,10 +10,8 @@ import { sameBytes } from "../credentials/credential.ts";
 import { dayOf, purgeAtOf } from "../days.ts";
 import type { FailureOf } from "../failure.ts";
 import type { ChangeLog } from "../feed/change-log.ts";
-import { describeUpdate, type EventPage, previousId } from "../feed/event.ts";
-import type { Read } from "../turns.ts";
+import { describeUpdate, previousId } from "../feed/event.ts";
 import { type IfMatch, inState, type StateFailure } from "./entity-tag.ts";
-import { addGroups, type GroupPage, type PageQuery, readPage } from "./group-page.ts";
 import { type EndedLeases, LeaseRequests } from "./lease-requests.ts";
 import { mergedChanges } from "./merge-patch.ts";
 import type { Conditions, Responses } from "./responses.ts";
@@ -142,16 +140,6 @@ export class Groups {
   /** Notes no view any more, for as long as this instance runs: on a full disk the note would fail the view that makes it. */
   stopNotingUse(): void {
     this.#notesViews = false;
-  }
-
-  /** One page of a list. */
-  list(query: PageQuery): Read<GroupPage> {
-    return readPage(this.#store, query);
-  }
-
-  /** Adds the groups that a page of events names to it. */
-  addTo(read: Read<EventPage>): Read<EventPage> {
-    return addGroups(this.#store, read);
   }
 
   /** One group as lists show it: of those that exist, or of the deleted ones. */

@@ -40,41 +40,31 @@ export type InspectedGroup = { group: ShownGroup; events: StoredEvent[] };
 
 type Stores = { groups: GroupStore; keys: KeyStore; events: EventStore };
 
-/** Reads what pages for operators show of an environment. Each read is bounded, at any size of the environment. */
-export class Overview {
-  readonly #stores: Stores;
-  readonly #sql: SqlStorage;
+/** How an environment of so many bytes is at `now`. The read is bounded, at any size of the environment. */
+export function readOverview({ groups, keys, events }: Stores, bytes: number, now: number): Read<EnvironmentOverview> {
+  const times = events.newestTimes(NEWEST_EVENTS_MAX + 1);
+  const page = {
+    groups: groups.countUpTo("existing", GROUPS_COUNTED_MAX + 1),
+    deletedGroups: groups.countUpTo("deleted", GROUPS_COUNTED_MAX + 1),
+    bytes,
+    bytesMax: ENVIRONMENT_BYTES_MAX,
+    changes: countByDay(times.slice(0, NEWEST_EVENTS_MAX)),
+    hasMoreChanges: times.length > NEWEST_EVENTS_MAX,
+    keys: keys.page(1, KEYS_PER_ENVIRONMENT_MAX).flatMap((key) => noticed(key, now)),
+  };
+  return { page, share: 1 };
+}
 
-  constructor(stores: Stores, sql: SqlStorage) {
-    this.#stores = stores;
-    this.#sql = sql;
-  }
-
-  /** How the environment is at `now`. */
-  read(now: number): Read<EnvironmentOverview> {
-    const { groups, keys, events } = this.#stores;
-    const times = events.newestTimes(NEWEST_EVENTS_MAX + 1);
-    const page = {
-      groups: groups.countUpTo("existing", GROUPS_COUNTED_MAX + 1),
-      deletedGroups: groups.countUpTo("deleted", GROUPS_COUNTED_MAX + 1),
-      bytes: this.#sql.databaseSize,
-      bytesMax: ENVIRONMENT_BYTES_MAX,
-      changes: countByDay(times.slice(0, NEWEST_EVENTS_MAX)),
-      hasMoreChanges: times.length > NEWEST_EVENTS_MAX,
-      keys: keys.page(1, KEYS_PER_ENVIRONMENT_MAX).flatMap((key) => noticed(key, now)),
-    };
-    return { page, share: 1 };
-  }
-
-  /** A group, of those that exist or of the deleted ones, with its newest events among the newest of the environment. */
-  inspect(teamId: number): Result<InspectedGroup, FailureOf<"user_group_not_found">> {
-    const { groups, events } = this.#stores;
-    const group = groups.findByTeamId(teamId) ?? groups.findDeleted(teamId);
-    if (!group) return fail({ code: "user_group_not_found" });
-    const listed = toListedGroup(group);
-    const newest = events.newestOfGroup(teamId, NEWEST_EVENTS_MAX).slice(0, EVENTS_OF_GROUP_SHOWN_MAX);
-    return ok({ group: { ...listed, ...endingsOf(events, listed) }, events: newest });
-  }
+/** A group, of those that exist or of the deleted ones, with its newest events among the newest of the environment. */
+export function inspect(
+  { groups, events }: Stores,
+  teamId: number,
+): Result<InspectedGroup, FailureOf<"user_group_not_found">> {
+  const group = groups.findByTeamId(teamId) ?? groups.findDeleted(teamId);
+  if (!group) return fail({ code: "user_group_not_found" });
+  const listed = toListedGroup(group);
+  const newest = events.newestOfGroup(teamId, NEWEST_EVENTS_MAX).slice(0, EVENTS_OF_GROUP_SHOWN_MAX);
+  return ok({ group: { ...listed, ...endingsOf(events, listed) }, events: newest });
 }
 
 /** Counts times, newest first, by their day, oldest first. */
