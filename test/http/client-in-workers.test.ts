@@ -25,7 +25,7 @@ import type { apiKeyBody } from "../../src/http/resources/api-keys/wire.ts";
 import type { environmentBody } from "../../src/http/resources/environments/wire.ts";
 import type { operatorBody } from "../../src/http/resources/operators/wire.ts";
 import type { getBody, viewBody } from "../../src/http/resources/user-groups/wire.ts";
-import type { apiKeyCaller, operatorCaller } from "../../src/http/resources/whoami/wire.ts";
+import type { apiKeyCaller, operatorCaller } from "../../src/http/resources/whoami/routes.ts";
 import type { GroupState as ServiceGroupState } from "../../src/records.ts";
 import { operator } from "../support/states.ts";
 

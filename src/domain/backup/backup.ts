@@ -2,7 +2,7 @@ import { BACKUP_ROWS_MAX } from "../../../common/limits.ts";
 import { fail, ok, type Result } from "../../../common/result.ts";
 import type { EndedSession, StoredEnvironment, StoredEvent, StoredKey, UserGroup } from "../../records.ts";
 import type { EventStore } from "../../storage/event-store.ts";
-import type { Buried } from "../../storage/graveyard-store.ts";
+import type { Buried } from "../../storage/tombstone-store.ts";
 import type { FailureOf } from "../failure.ts";
 
 /** What a backup holds, by the `kind` of its line: of an environment the first four, of the registry the others. */

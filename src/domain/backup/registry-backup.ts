@@ -2,8 +2,8 @@ import { BACKUP_ROWS_MAX, LIST_BYTES_MAX, NUMBERS_SKIPPED_BY_RESTORE, OPERATORS_
 import { ok, type Result } from "../../../common/result.ts";
 import type { EnvironmentStore } from "../../storage/environment-store.ts";
 import type { EventStore } from "../../storage/event-store.ts";
-import type { GraveyardStore } from "../../storage/graveyard-store.ts";
 import type { KeyStore } from "../../storage/key-store.ts";
+import type { GraveyardStore } from "../../storage/tombstone-store.ts";
 import type { FailureOf } from "../failure.ts";
 import type { Read } from "../turns.ts";
 import { type BackupItem, type BackupPage, type BackupPosition, bytesOfEvent, OpenPage, positionIn } from "./backup.ts";

@@ -8,6 +8,8 @@ import type { Changed, Groups, PurgeFailure, RestoreOptions, TokenFailure } from
 import type { Conditions, OnceFailure, Outcome, Responses } from "./responses.ts";
 import { type Guards, type RotatedWithToken, toListedGroup, toRotatedGroup } from "./user-group.ts";
 
+type ListedOutcome = Result<ListedGroup & Outcome, OnceFailure | StateFailure>;
+
 /**
  * The changes of groups that may have an Idempotency-Key. A repeated call gets the answer to the first one, whatever has happened
  * to the group since.
@@ -72,12 +74,7 @@ export class RepeatableChanges {
   }
 
   /** Replaces the token of the group with this number. */
-  rotateByNumber(
-    admitted: Admitted,
-    teamId: number,
-    graceSeconds: number,
-    conditions: Conditions,
-  ): Result<ListedGroup & Outcome, OnceFailure | StateFailure> {
+  rotateByNumber(admitted: Admitted, teamId: number, graceSeconds: number, conditions: Conditions): ListedOutcome {
     return this.#change(admitted, conditions, () => {
       const found = inState(this.#groups.find(teamId), conditions.ifMatch);
       return found.ok ? ok(this.#groups.rotate(admitted.author, found.value, graceSeconds)) : found;
@@ -85,11 +82,7 @@ export class RepeatableChanges {
   }
 
   /** Deletes the group with this number. */
-  removeByNumber(
-    admitted: Admitted,
-    teamId: number,
-    conditions: Conditions,
-  ): Result<ListedGroup & Outcome, OnceFailure | StateFailure> {
+  removeByNumber(admitted: Admitted, teamId: number, conditions: Conditions): ListedOutcome {
     return this.#change(admitted, conditions, () => {
       const found = inState(this.#groups.find(teamId), conditions.ifMatch);
       return found.ok ? ok(this.#groups.delete(admitted.author, found.value)) : found;

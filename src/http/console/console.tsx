@@ -24,7 +24,7 @@ import { showSignIn, signIn, signInWithCompany } from "./pages/sign-in.tsx";
 import { ENVIRONMENTS } from "./paths.ts";
 import { admitOperator } from "./request/admit-operator.tsx";
 import { protect } from "./request/protect.tsx";
-import { redirect } from "./response/redirect.ts";
+import { redirect } from "./response/respond-with-page.tsx";
 
 /** A page: what it shows, and what its form does. A page that lacks one of those that its entry in the table of access names does not compile. */
 type Page<Access> = (Access extends { form: { hasNoPage: true } } ? object : { show: Handler<EnvironmentEnv> }) &

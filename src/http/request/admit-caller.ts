@@ -15,7 +15,7 @@ import type {
 } from "../app-env.ts";
 import { directoryOf, type RemoteRegistry, registryOf } from "../durable-objects.ts";
 import type { Manager, OperatorCall } from "../operations/keys.ts";
-import { failureAfterCheck } from "../response/refuse-request.ts";
+import { failureAfterCheck } from "../response/failures.ts";
 import { environmentFieldsOf, namedEnvironment } from "./query.ts";
 
 /** The key of an operator that this service signed, or OPERATOR_TOKEN. */

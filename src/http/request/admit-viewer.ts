@@ -85,21 +85,10 @@ export async function admitSession(
 }
 
 /** What the directory checks of a session. */
-export const presentedSession = ({
-  id,
-  teamId,
-  generation,
-  keyId,
-  viewerId,
-  seq,
-}: SessionClaims): PresentedSession => ({
-  id,
-  teamId,
-  generation,
-  keyId,
-  viewerId,
-  seq,
-});
+export function presentedSession(claims: SessionClaims): PresentedSession {
+  const { id, teamId, generation, keyId, viewerId, seq } = claims;
+  return { id, teamId, generation, keyId, viewerId, seq };
+}
 
 /**
  * The group as the session says it is, if that is young enough for the backend that minted the session and for this request.

@@ -26,8 +26,7 @@ import type {
   Viewer,
   ViewerEnv,
 } from "../app-env.ts";
-import { refuse } from "../response/failures.ts";
-import { failureAfterCheck } from "../response/refuse-request.ts";
+import { failureAfterCheck, refuse } from "../response/failures.ts";
 import { admitApiKey, admitOperator, directoryCaller, type OperatorKey, presentOperator } from "./admit-caller.ts";
 import { admitSession, admitToken } from "./admit-viewer.ts";
 import { usableOperatorToken } from "./authenticate.ts";

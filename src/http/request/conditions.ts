@@ -4,7 +4,7 @@ import { IDEMPOTENCY_KEY_UNITS_MAX } from "../../../common/limits.ts";
 import { type IfMatch, parseIfMatch } from "../../domain/user-groups/entity-tag.ts";
 import type { Conditions, IdempotencyRecord } from "../../domain/user-groups/responses.ts";
 import type { CallEnv, CallerEnv, RequestContext } from "../app-env.ts";
-import { refuseField } from "../response/refuse-request.ts";
+import { refuseField } from "../response/failures.ts";
 
 const VISIBLE_ASCII = new RegExp(`^[\\x21-\\x7e]{1,${IDEMPOTENCY_KEY_UNITS_MAX}}$`);
 

@@ -6,7 +6,7 @@ import { ok, type Result } from "../../../common/result.ts";
 import type { FailureOf } from "../../domain/failure.ts";
 import type { CallEnv, RequestContext } from "../app-env.ts";
 import { lazy, Workspace } from "../resources/fields.ts";
-import { refuseRequest } from "../response/refuse-request.ts";
+import { refuseRequest } from "../response/failures.ts";
 import { validate } from "./body/validate.ts";
 
 /** The fields of a query by which an operator names an environment. */

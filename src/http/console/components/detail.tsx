@@ -48,13 +48,10 @@ export const Badge: FC<{ state: string; text?: Child }> = ({ state, text = state
   <span data-state={state}>{text}</span>
 );
 
+type MenuProps = { text: Child; label: string; class?: string; children: Child };
+
 /** A menu that opens without a script, and closes the other ones. `label` is its name for those who do not see it. */
-export const Menu: FC<{ text: Child; label: string; class?: string; children: Child }> = ({
-  text,
-  label,
-  class: own = "",
-  children,
-}) => (
+export const Menu: FC<MenuProps> = ({ text, label, class: own = "", children }) => (
   <details class={`menu ${own}`.trim()} name="menu">
     <summary class="button" aria-label={label}>
       {text}

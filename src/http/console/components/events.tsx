@@ -88,18 +88,12 @@ function Subjects({ event: { details }, environment }: FeedItem): Child {
 }
 
 /** What else an event says, as short texts that others may have written. */
-const detailsOf = ({
-  changed,
-  previous_provided_id: previous,
-  session_id,
-  viewer_id,
-  unsigned,
-}: StoredEvent["details"]) => [
-  ...(changed ? [changed.map((name) => (name === "provided_id" ? "id" : name)).join(", ")] : []),
-  ...(previous === undefined ? [] : [`previously ${previous}`]),
-  ...(session_id === undefined ? [] : [`session ${session_id}`]),
-  ...(viewer_id === undefined ? [] : [`viewer ${viewer_id}`]),
-  ...(unsigned ? ["signatures not checked"] : []),
+const detailsOf = (details: StoredEvent["details"]) => [
+  ...(details.changed ? [details.changed.map((name) => (name === "provided_id" ? "id" : name)).join(", ")] : []),
+  ...(details.previous_provided_id === undefined ? [] : [`previously ${details.previous_provided_id}`]),
+  ...(details.session_id === undefined ? [] : [`session ${details.session_id}`]),
+  ...(details.viewer_id === undefined ? [] : [`viewer ${details.viewer_id}`]),
+  ...(details.unsigned ? ["signatures not checked"] : []),
 ];
 
 type FeedItem = { event: StoredEvent; environment: Environment | undefined };
@@ -145,12 +139,10 @@ export const Reason: FC<{ text: string | null | undefined }> = ({ text }) =>
     </>
   ) : null;
 
+type FeedProps = { events: StoredEvent[]; environment: Environment | undefined; hasGroups?: boolean };
+
 /** Events in the order of `events`: of one group, or, with `hasGroups`, of an environment. The deployment's have no environment. */
-export const Feed: FC<{ events: StoredEvent[]; environment: Environment | undefined; hasGroups?: boolean }> = ({
-  events,
-  environment,
-  hasGroups = false,
-}) => (
+export const Feed: FC<FeedProps> = ({ events, environment, hasGroups = false }) => (
   <ol class="feed">
     {events.map((event) => (
       <Item event={event} environment={environment} hasGroups={hasGroups} />

@@ -8,7 +8,7 @@ import { grantOf } from "../../../domain/credentials/rights.ts";
 import type { StoredKey } from "../../../records.ts";
 import { Badge } from "./detail.tsx";
 import { ActorLink, Reason } from "./events.tsx";
-import { Select } from "./inputs.tsx";
+import { Select } from "./form.tsx";
 import { Table } from "./list.tsx";
 import { Text, Time } from "./text.tsx";
 
@@ -24,45 +24,31 @@ export const isValid = (key: StoredKey): boolean => (endOf(key) ?? Number.POSITI
 /** The number of the key that has replaced this one, if the feed still says so. */
 const successorOf = ({ ending }: FoundKey): number | undefined => ending?.details.successor_id;
 
-/** The state of a key as a badge. One that ends within days stands out. */
+/** The state of a key that has an end, and the word before the time of it. A state of an end within days stands out. */
+function endingOf({ revokedAt }: StoredKey, end: number, isReplaced: boolean): [state: string, word: string] {
+  if (end <= Date.now()) return ["ended", isReplaced ? "replaced" : end === revokedAt ? "revoked" : "expired"];
+  return end <= Date.now() + KEY_ENDING_DAYS * DAY_MS ? ["soon", "ends"] : ["valid", "valid, ends"];
+}
+
+/** The state of a key as a badge, and which key has replaced it. */
 export const KeyState: FC<{ found: FoundKey; pathOf: (id: number) => string }> = ({ found, pathOf }) => {
-  const { key } = found;
-  const end = endOf(key);
+  const end = endOf(found.key);
   const successor = successorOf(found);
-  const replaced = successor !== undefined && (
-    <small>
-      replaced by <a href={pathOf(successor)}>number {successor}</a>
-    </small>
-  );
   if (end === undefined) return <Badge state="valid" />;
-  if (end > Date.now()) {
-    const isSoon = end <= Date.now() + KEY_ENDING_DAYS * DAY_MS;
-    return (
-      <>
-        <Badge
-          state={isSoon ? "soon" : "valid"}
-          text={
-            <>
-              {isSoon ? "ends" : "valid, ends"} <Time at={end} />
-            </>
-          }
-        />{" "}
-        {replaced}
-      </>
-    );
-  }
-  const word = successor !== undefined ? "replaced" : end === key.revokedAt ? "revoked" : "expired";
+  const [state, word] = endingOf(found.key, end, successor !== undefined);
+  const text = (
+    <>
+      {word} <Time at={end} />
+    </>
+  );
   return (
     <>
-      <Badge
-        state="ended"
-        text={
-          <>
-            {word} <Time at={end} />
-          </>
-        }
-      />{" "}
-      {replaced}
+      <Badge state={state} text={text} />{" "}
+      {successor !== undefined && (
+        <small>
+          replaced by <a href={pathOf(successor)}>number {successor}</a>
+        </small>
+      )}
     </>
   );
 };

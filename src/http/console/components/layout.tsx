@@ -15,8 +15,7 @@ import {
   SIGN_OUT,
 } from "../paths.ts";
 import { Menu } from "./detail.tsx";
-import { ErrorSummary, Form } from "./form.tsx";
-import { SECRET } from "./inputs.tsx";
+import { ErrorSummary, Form, SECRET } from "./form.tsx";
 import { plainText, Text } from "./text.tsx";
 
 /** The head of a page, which all templates share. */

@@ -67,6 +67,13 @@ const marked = (text: string, unseen: RegExp): Child[] =>
 /** A text that somebody else wrote: isolated from the text around it, and with marks in place of characters that nobody sees. */
 export const Text: FC<{ value: string }> = ({ value }) => <bdi>{marked(value, UNSEEN)}</bdi>;
 
+/** A heading of words and a text that somebody else wrote. */
+export const Heading: FC<{ words: string; value: string }> = ({ words, value }) => (
+  <>
+    {words} <Text value={value} />
+  </>
+);
+
 /** SQL or JSON that somebody else wrote, as it is. */
 export const CodeText: FC<{ value: string }> = ({ value }) => <bdi>{marked(value, UNSEEN_IN_CODE)}</bdi>;
 

@@ -12,7 +12,7 @@ import { KeysQuery } from "../../resources/api-keys/wire.ts";
 import { numberCursorOf } from "../../resources/cursor.ts";
 import { ReasonBody, RollKeyBody } from "../../resources/fields.ts";
 import { Done, Facts } from "../components/detail.tsx";
-import { ConfirmationField } from "../components/inputs.tsx";
+import { ConfirmationField } from "../components/form.tsx";
 import { Ending, GraceField, isValid, KeyState, KeyTable, keyFacts, withEndings } from "../components/key-details.tsx";
 import { List, rowsBefore } from "../components/list.tsx";
 import { plainText, Text, Time } from "../components/text.tsx";
@@ -28,10 +28,9 @@ import {
   schemaIssues,
 } from "../request/form-fields.ts";
 import { readPageQuery } from "../request/page-query.ts";
-import { redirect } from "../response/redirect.ts";
 import { respondWithForm } from "../response/respond-with-form.tsx";
 import { respondWithNewKey } from "../response/respond-with-new-key.tsx";
-import { refuseWithPage, respondWithPage } from "../response/respond-with-page.tsx";
+import { redirect, refuseWithPage, respondWithPage } from "../response/respond-with-page.tsx";
 
 type Call = RequestContext<SignedInEnv>;
 

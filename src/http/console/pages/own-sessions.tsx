@@ -10,8 +10,7 @@ import { Text, Time } from "../components/text.tsx";
 import type { FormEnv, SignedInEnv } from "../console-env.ts";
 import { SESSIONS, SIGN_IN, withQuery } from "../paths.ts";
 import { cookieHeader } from "../request/session-cookie.ts";
-import { redirect } from "../response/redirect.ts";
-import { refuseWithPage, respondWithPage } from "../response/respond-with-page.tsx";
+import { redirect, refuseWithPage, respondWithPage } from "../response/respond-with-page.tsx";
 
 const DONE = { ended: "The session has ended." };
 

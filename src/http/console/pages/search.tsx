@@ -18,14 +18,12 @@ import { REASONS } from "../../response/reasons.ts";
 import { CREDENTIAL } from "../components/content.ts";
 import { Facts } from "../components/detail.tsx";
 import { ActorLink } from "../components/events.tsx";
-import { Form } from "../components/form.tsx";
-import { TextField } from "../components/inputs.tsx";
+import { Form, TextField } from "../components/form.tsx";
 import { Ending, KeyState, keyFacts } from "../components/key-details.tsx";
 import { Text, Time } from "../components/text.tsx";
 import type { SignedInEnv } from "../console-env.ts";
 import { ENVIRONMENTS, environmentPath, groupPath, keyPath, operatorPath, SEARCH, withQuery } from "../paths.ts";
-import { redirect } from "../response/redirect.ts";
-import { refuseWithPage, respondWithPage } from "../response/respond-with-page.tsx";
+import { redirect, refuseWithPage, respondWithPage } from "../response/respond-with-page.tsx";
 
 type Call = RequestContext<SignedInEnv>;
 

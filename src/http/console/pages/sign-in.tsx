@@ -9,15 +9,14 @@ import { ifAnswered, registryOf } from "../../durable-objects.ts";
 import { registryFor } from "../../request/admit-caller.ts";
 import { usableOperatorToken } from "../../request/authenticate.ts";
 import { clientAddress } from "../../request/client-address.ts";
-import { OperatorKeyField } from "../components/inputs.tsx";
+import { OperatorKeyField } from "../components/form.tsx";
 import { Text } from "../components/text.tsx";
 import type { SignedInEnv } from "../console-env.ts";
 import { CONSOLE, SIGN_IN, withQuery } from "../paths.ts";
 import { assertedPerson } from "../request/asserted-person.ts";
 import { presentedKey } from "../request/form-fields.ts";
 import { cookieHeader } from "../request/session-cookie.ts";
-import { redirect } from "../response/redirect.ts";
-import { refuseWithPage, respondWithPage } from "../response/respond-with-page.tsx";
+import { redirect, refuseWithPage, respondWithPage } from "../response/respond-with-page.tsx";
 
 type Call = RequestContext<SignedInEnv>;
 

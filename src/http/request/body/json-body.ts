@@ -5,7 +5,7 @@ import { BODY_BYTES_MAX, BODY_PARSED_AT_ONCE_BYTES_MAX } from "../../../../commo
 import { fail, type Result } from "../../../../common/result.ts";
 import type { FailureOf } from "../../../domain/failure.ts";
 import type { CallEnv, RequestContext } from "../../app-env.ts";
-import { refuseRequest } from "../../response/refuse-request.ts";
+import { refuseRequest } from "../../response/failures.ts";
 import { inTurn } from "../long-work.ts";
 import { isMergePatch } from "./body-bytes.ts";
 import { bounded, validate } from "./validate.ts";

@@ -58,18 +58,12 @@ export const IssueOperatorBody = lazy(() =>
 );
 
 /** The operator that a body asks for. */
-export const operatorDraftOf = ({
-  name,
-  role: rights,
-  email,
-  key: hasKey,
-  expires_in_seconds: expiresInSeconds,
-}: z.output<ReturnType<typeof IssueOperatorBody>>): OperatorDraft => ({
-  name,
-  rights,
-  hasKey,
-  expiresInSeconds,
-  ...(email !== undefined && { email }),
+export const operatorDraftOf = (body: z.output<ReturnType<typeof IssueOperatorBody>>): OperatorDraft => ({
+  name: body.name,
+  rights: body.role,
+  hasKey: body.key,
+  expiresInSeconds: body.expires_in_seconds,
+  ...(body.email !== undefined && { email: body.email }),
 });
 
 /** `operator`, with times in ISO 8601, and never the key itself. */

@@ -126,21 +126,15 @@ export const EndBody = lazy(() =>
 );
 
 /** The answer to a mint. The token is shown only here. */
-export const mintedBody = ({
-  token,
-  issuedAtSeconds,
-  expiresAtSeconds,
-  maxStaleSeconds,
-  viewerEndedMsAgo,
-}: MintedSession) => ({
+export const mintedBody = (minted: MintedSession) => ({
   success: 1 as const,
   session: {
-    token,
-    expires_at: time(expiresAtSeconds * 1000),
-    expires_in_seconds: expiresAtSeconds - issuedAtSeconds,
-    max_stale_seconds: maxStaleSeconds,
+    token: minted.token,
+    expires_at: time(minted.expiresAtSeconds * 1000),
+    expires_in_seconds: minted.expiresAtSeconds - minted.issuedAtSeconds,
+    max_stale_seconds: minted.maxStaleSeconds,
   },
-  ...(viewerEndedMsAgo !== undefined && { viewer_ended_ms_ago: viewerEndedMsAgo }),
+  ...(minted.viewerEndedMsAgo !== undefined && { viewer_ended_ms_ago: minted.viewerEndedMsAgo }),
 });
 
 /** The metadata of the issuer of sessions (OpenID Connect Discovery). Apart from issuer and keys, it has only the required fields. */

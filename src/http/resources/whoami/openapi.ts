@@ -2,7 +2,7 @@ import * as z from "zod";
 import { ROLES, SCOPES } from "../../../domain/credentials/rights.ts";
 import { Audience, field, number, Success, Tag, timeOrNull, Workspace } from "../../openapi/fields.ts";
 import type { Operations } from "../../openapi/operation.ts";
-import type { apiKeyCaller, operatorCaller, viewerCaller } from "./wire.ts";
+import type { apiKeyCaller, operatorCaller, viewerCaller } from "./routes.ts";
 
 const Named = {
   name: field(z.string(), "The name of the key, the operator or the group.", "backend"),

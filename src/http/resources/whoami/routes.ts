@@ -1,11 +1,15 @@
 import { Hono } from "hono";
+import { directoryName, type Environment } from "../../../../common/environment.ts";
 import { ok, type Result } from "../../../../common/result.ts";
+import type { Operator } from "../../../domain/credentials/caller.ts";
 import type { KeyFailure } from "../../../domain/credentials/keys.ts";
-import type { AppEnv, Identity } from "../../app-env.ts";
+import { grantOf } from "../../../domain/credentials/rights.ts";
+import type { StoredKey } from "../../../records.ts";
+import type { AppEnv, Identity, Viewer } from "../../app-env.ts";
 import { authorizeAll } from "../../request/authorize.ts";
 import { refuse } from "../../response/failures.ts";
 import { respond } from "../../response/respond.ts";
-import { apiKeyCaller, operatorCaller, viewerCaller } from "./wire.ts";
+import { time } from "../fields.ts";
 
 /** Whose credential a request has. */
 export const whoami = new Hono<AppEnv>()
@@ -22,3 +26,36 @@ async function callerOf(identity: Identity): Promise<Result<object, KeyFailure>>
   const identified = await identity.directory.identify(identity.key);
   return identified.ok ? ok(apiKeyCaller(identified.value, identity.environment)) : identified;
 }
+
+/** `caller` for an API key. */
+export const apiKeyCaller = ({ id, name, rights, expiresAt }: StoredKey, { workspace, tag }: Environment) => ({
+  kind: "api_key",
+  id,
+  name,
+  workspace,
+  environment: tag,
+  scopes: grantOf(rights).scopes,
+  expires_at: time(expiresAt),
+});
+
+/** `caller` for an operator, who belongs to no environment. */
+export const operatorCaller = ({ id, name, role, expiresAt }: Operator) => ({
+  kind: "operator",
+  id,
+  name,
+  workspace: null,
+  environment: null,
+  role,
+  expires_at: time(expiresAt),
+});
+
+/** `caller` for a viewer. A token expires at the end of a grace. */
+export const viewerCaller = ({ kind, group, environment, expiresAt }: Viewer) => ({
+  kind: kind === "token" ? "user_group_token" : kind,
+  id: group.teamId,
+  name: group.name,
+  workspace: environment.workspace,
+  environment: environment.tag,
+  audience: directoryName(environment),
+  expires_at: time(expiresAt),
+});

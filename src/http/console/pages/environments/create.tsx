@@ -2,7 +2,7 @@ import { ENVIRONMENT_TAGS, tagWord, WORKSPACE } from "../../../../../common/envi
 import type { Issue } from "../../../../../common/issue.ts";
 import type { RequestContext } from "../../../app-env.ts";
 import { registryFor } from "../../../request/admit-caller.ts";
-import { Select, TextField } from "../../components/inputs.tsx";
+import { Select, TextField } from "../../components/form.tsx";
 import type { FormEnv, SignedInEnv } from "../../console-env.ts";
 import { ENVIRONMENTS } from "../../paths.ts";
 import { fieldsOf } from "../../request/form-fields.ts";

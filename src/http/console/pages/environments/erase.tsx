@@ -3,12 +3,12 @@ import type { Issue } from "../../../../../common/issue.ts";
 import type { RequestContext } from "../../../app-env.ts";
 import { registryFor } from "../../../request/admit-caller.ts";
 import { ReasonBody } from "../../../resources/fields.ts";
-import { ConfirmationField } from "../../components/inputs.tsx";
+import { ConfirmationField } from "../../components/form.tsx";
 import type { EnvironmentEnv } from "../../console-env.ts";
 import { ENVIRONMENTS, environmentPath, withQuery } from "../../paths.ts";
 import { confirmationIssues, issuesOf, parseForm, schemaIssues } from "../../request/form-fields.ts";
-import { redirect } from "../../response/redirect.ts";
 import { respondWithForm } from "../../response/respond-with-form.tsx";
+import { redirect } from "../../response/respond-with-page.tsx";
 
 const EFFECTS = [
   "All its groups, API keys, sessions and events are deleted now and for good. There is no undo.",

@@ -13,9 +13,9 @@ import type { RequestContext } from "../../../app-env.ts";
 import { ReasonBody } from "../../../resources/fields.ts";
 import { RestoreBody, RotateByNumberBody } from "../../../resources/user-groups-by-number/wire.ts";
 import { deleteLeases } from "../../../response/ended-leases.ts";
-import { Checkbox, ConfirmationField, TextField } from "../../components/inputs.tsx";
+import { Checkbox, ConfirmationField, TextField } from "../../components/form.tsx";
 import { GraceField } from "../../components/key-details.tsx";
-import { Text, utcTime } from "../../components/text.tsx";
+import { Heading, Text, utcTime } from "../../components/text.tsx";
 import type { EnvironmentEnv } from "../../console-env.ts";
 import { GROUP_PATTERN, type GroupChange, pageAccessOf } from "../../page-access.ts";
 import { environmentPath, groupPath, withQuery } from "../../paths.ts";
@@ -28,9 +28,8 @@ import {
   parseForm,
   schemaIssues,
 } from "../../request/form-fields.ts";
-import { redirect } from "../../response/redirect.ts";
 import { respondWithForm } from "../../response/respond-with-form.tsx";
-import { respondWithMessage } from "../../response/respond-with-page.tsx";
+import { redirect, respondWithMessage } from "../../response/respond-with-page.tsx";
 import { groupCrumbs, inspectGroup } from "./inspect.ts";
 
 type Call = RequestContext<EnvironmentEnv>;
@@ -246,11 +245,7 @@ function respondWithChange(c: Call, change: Change, group: ListedGroup, issues: 
   return respondWithForm(c, {
     title: `${change.title}: ${group.name}`,
     crumbs: groupCrumbs(c.get("environment"), group),
-    heading: (
-      <>
-        {change.title}: <Text value={group.name} />
-      </>
-    ),
+    heading: <Heading words={`${change.title}:`} value={group.name} />,
     issues,
     effects: change.effects(c, group),
     button: change.title,

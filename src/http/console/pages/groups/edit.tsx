@@ -13,14 +13,13 @@ import { changesIn } from "../../../resources/user-groups/wire.ts";
 import { UpdateByNumberBody } from "../../../resources/user-groups-by-number/wire.ts";
 import { deleteLeases } from "../../../response/ended-leases.ts";
 import { JSON_FIELDS, labelOf, prettyJson, TEXT_FIELDS } from "../../components/content.ts";
-import { TextArea, TextField } from "../../components/inputs.tsx";
-import { CodeText, Text } from "../../components/text.tsx";
+import { TextArea, TextField } from "../../components/form.tsx";
+import { CodeText, Heading } from "../../components/text.tsx";
 import type { EnvironmentEnv } from "../../console-env.ts";
 import { groupPath, withQuery } from "../../paths.ts";
 import { issuesOf, jsonIn, linesOf, parseForm, schemaIssues } from "../../request/form-fields.ts";
-import { redirect } from "../../response/redirect.ts";
 import { respondWithForm } from "../../response/respond-with-form.tsx";
-import { respondWithMessage } from "../../response/respond-with-page.tsx";
+import { redirect, respondWithMessage } from "../../response/respond-with-page.tsx";
 import { groupCrumbs, inspectGroup } from "./inspect.ts";
 
 type Call = RequestContext<EnvironmentEnv>;
@@ -122,11 +121,7 @@ function respondWithEdit(c: Call, group: ListedGroup, values: Values, issues: Is
   return respondWithForm(c, {
     title: `Edit: ${group.name}`,
     crumbs: groupCrumbs(c.get("environment"), group),
-    heading: (
-      <>
-        Edit <Text value={group.name} />
-      </>
-    ),
+    heading: <Heading words="Edit" value={group.name} />,
     ...(isConflict && { status: 412 }),
     issues,
     effects: EFFECTS,

@@ -6,7 +6,7 @@ import { historyCursorOf, parseHistoryCursor } from "../../../resources/cursor.t
 import { HISTORY_CURSOR_MESSAGE, HistoryQuery } from "../../../resources/user-groups-by-number/wire.ts";
 import { Feed, SearchedBackTo } from "../../components/events.tsx";
 import { List } from "../../components/list.tsx";
-import { plainText, Text } from "../../components/text.tsx";
+import { Heading, plainText } from "../../components/text.tsx";
 import type { EnvironmentEnv } from "../../console-env.ts";
 import { environmentPath, groupPath } from "../../paths.ts";
 import { readPageQuery } from "../../request/page-query.ts";
@@ -31,11 +31,7 @@ export async function showHistory(c: RequestContext<EnvironmentEnv>): Promise<Re
   const id = events[0]?.providedId ?? String(teamId);
   return respondWithPage(c, {
     title: `Events of ${id}`,
-    heading: (
-      <>
-        Events of <Text value={id} />
-      </>
-    ),
+    heading: <Heading words="Events of" value={id} />,
     issues,
     crumbs: [
       [`${environmentPath(environment)}/groups`, "Groups"],

@@ -54,7 +54,7 @@ export async function showGroup(c: Call): Promise<Response> {
         <Banner c={c} group={group} />
         <Split facts={<GroupFacts group={group} />}>
           <h2>Activity</h2>
-          <Activity environment={environment} group={group} activity={activity} />
+          <Activity environment={environment} teamId={group.teamId} {...activity} />
           {JSON_FIELDS.map((field) => (
             <>
               <h2>{labelOf(field)}</h2>
@@ -174,10 +174,11 @@ const DeletedBanner: FC<{ c: Call; group: ShownGroup }> = ({ c, group }) => {
   );
 };
 
-const Activity: FC<{ environment: Environment; group: ListedGroup; activity: Shown }> = ({
+const Activity: FC<Shown & { environment: Environment; teamId: number }> = ({
+  events,
+  hasMore,
   environment,
-  group,
-  activity: { events, hasMore },
+  teamId,
 }) => (
   <>
     {events.length === 0 && !hasMore ? (
@@ -187,7 +188,7 @@ const Activity: FC<{ environment: Environment; group: ListedGroup; activity: Sho
     )}
     {hasMore && (
       <p>
-        <a href={`${groupPath(environment, group.teamId)}/events`}>Older events of this group</a>
+        <a href={`${groupPath(environment, teamId)}/events`}>Older events of this group</a>
       </p>
     )}
   </>

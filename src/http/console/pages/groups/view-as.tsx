@@ -18,9 +18,8 @@ import { lazy } from "../../../resources/fields.ts";
 import { personFields } from "../../../resources/viewer-sessions/wire.ts";
 import { QueryBody } from "../../../resources/viewers/wire.ts";
 import { ValueRows } from "../../components/detail.tsx";
-import { Form } from "../../components/form.tsx";
-import { Select, TextArea, TextField } from "../../components/inputs.tsx";
-import { CodeText, Text } from "../../components/text.tsx";
+import { Form, Select, TextArea, TextField } from "../../components/form.tsx";
+import { CodeText, Heading, Text } from "../../components/text.tsx";
 import type { EnvironmentEnv } from "../../console-env.ts";
 import { issuesOf, jsonIn, linesOf, parseForm, schemaIssues } from "../../request/form-fields.ts";
 import { respondWithMessage, respondWithPage } from "../../response/respond-with-page.tsx";
@@ -96,11 +95,7 @@ function respondWithView(
   return respondWithPage(c, {
     title: `View as: ${group.name}`,
     crumbs: groupCrumbs(c.get("environment"), group),
-    heading: (
-      <>
-        View as <Text value={group.name} />
-      </>
-    ),
+    heading: <Heading words="View as" value={group.name} />,
     issues,
     children: (
       <>

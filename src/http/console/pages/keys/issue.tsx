@@ -7,7 +7,7 @@ import type { RequestContext } from "../../../app-env.ts";
 import { issueApiKey } from "../../../operations/keys.ts";
 import { operatorCall } from "../../../request/admit-caller.ts";
 import { IssueKeyBody } from "../../../resources/api-keys/wire.ts";
-import { Checkbox, Choices, Select, TextField } from "../../components/inputs.tsx";
+import { Checkbox, Choices, Select, TextField } from "../../components/form.tsx";
 import { EXPIRY_DEFAULT, ExpiryField } from "../../components/key-details.tsx";
 import type { EnvironmentEnv, FormEnv, SignedInEnv } from "../../console-env.ts";
 import { environmentPath } from "../../paths.ts";

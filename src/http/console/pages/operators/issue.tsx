@@ -5,15 +5,14 @@ import type { RequestContext } from "../../../app-env.ts";
 import { issueOperator } from "../../../operations/keys.ts";
 import { operatorCall, registryFor } from "../../../request/admit-caller.ts";
 import { IssueOperatorBody, operatorDraftOf } from "../../../resources/operators/wire.ts";
-import { Checkbox, Select, TextField } from "../../components/inputs.tsx";
+import { Checkbox, Select, TextField } from "../../components/form.tsx";
 import { ExpiryField } from "../../components/key-details.tsx";
 import type { FormEnv, SignedInEnv } from "../../console-env.ts";
 import { OPERATORS, withQuery } from "../../paths.ts";
 import { fieldsOf, issuesOf, numberIn, parseForm } from "../../request/form-fields.ts";
-import { redirect } from "../../response/redirect.ts";
 import { respondWithForm } from "../../response/respond-with-form.tsx";
 import { respondWithNewKey } from "../../response/respond-with-new-key.tsx";
-import { refuseWithPage } from "../../response/respond-with-page.tsx";
+import { redirect, refuseWithPage } from "../../response/respond-with-page.tsx";
 
 type Call = RequestContext<SignedInEnv>;
 
