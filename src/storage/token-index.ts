@@ -1,3 +1,4 @@
+import { attempt } from "../../common/attempt.ts";
 import { CONTENT, CONTENT_FIELDS, type ContentField } from "../../common/content.ts";
 import type { GroupSnapshot, Lease } from "../records.ts";
 
@@ -44,12 +45,10 @@ async function keyOf(nonce: BufferSource): Promise<string> {
 }
 
 function parseLease(text: string): Lease | undefined {
-  try {
+  return attempt(() => {
     const { readAt, group } = JSON.parse(text);
     return typeof readAt === "number" && isSnapshot(group) ? { readAt, group } : undefined;
-  } catch {
-    return undefined;
-  }
+  });
 }
 
 /** Whether KV has all that a viewer's answer needs: a lease of another release may lack a field. */

@@ -1,3 +1,4 @@
+import { attempt } from "../../../common/attempt.ts";
 import {
   ASSERTION_CLOCK_SECONDS_MAX,
   ASSERTION_SPAN_DAYS_MAX,
@@ -115,12 +116,8 @@ const isTime = (value: unknown): value is number => typeof value === "number" &&
 
 /** The JSON object in a part of a JWT. */
 function jsonIn(part: string): Record<string, unknown> | undefined {
-  try {
-    const value: unknown = JSON.parse(utf8Text.decode(bytesOf(part)));
-    return isObject(value) && !Array.isArray(value) ? { ...value } : undefined;
-  } catch {
-    return undefined;
-  }
+  const value: unknown = attempt(() => JSON.parse(utf8Text.decode(bytesOf(part))));
+  return isObject(value) ? value : undefined;
 }
 
 const bytesOf = (base64url: string): Uint8Array<ArrayBuffer> =>

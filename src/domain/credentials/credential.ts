@@ -1,3 +1,4 @@
+import { attempt } from "../../../common/attempt.ts";
 import { directoryName, ENVIRONMENT_TAGS, type Environment, tagWord } from "../../../common/environment.ts";
 import { MAC_BYTES, MINTED_TOKENS_MAX, NONCE_BYTES, VERIFIED_CREDENTIALS_MAX } from "../../../common/limits.ts";
 import type { SigningKey } from "../../../common/settings/signing-keys.ts";
@@ -156,7 +157,7 @@ function parse(credential: string) {
   const [matched, prefix, word, environmentPayload, operatorPayload] = CREDENTIAL.exec(credential) ?? [];
   const payload = environmentPayload ?? operatorPayload;
   if (!matched || !payload) return undefined;
-  const bytes = decode(payload, "base64url");
+  const bytes = attempt(() => Uint8Array.fromBase64(payload, { alphabet: "base64url" }));
   if (!bytes || toBase64url(bytes) !== payload) return undefined;
   const body = bytes.subarray(0, -MAC_BYTES);
   const fields = readFields(body);
@@ -195,14 +196,6 @@ function readFields(body: Uint8Array<ArrayBuffer>) {
 async function macOf(ring: SigningRing, signingId: string, bytes: Uint8Array<ArrayBuffer>) {
   const key = ring.keys.get(signingId);
   return key && new Uint8Array(await crypto.subtle.sign("HMAC", key, bytes));
-}
-
-function decode(text: string, alphabet: "base64" | "base64url"): Uint8Array<ArrayBuffer> | undefined {
-  try {
-    return Uint8Array.fromBase64(text, { alphabet });
-  } catch {
-    return undefined;
-  }
 }
 
 function concat(one: Uint8Array, other: Uint8Array): Uint8Array<ArrayBuffer> {

@@ -1,3 +1,4 @@
+import { attempt } from "../../../common/attempt.ts";
 import { directoryName, type Environment, findEnvironment } from "../../../common/environment.ts";
 import {
   NONCE_BYTES,
@@ -252,12 +253,8 @@ function claimsOf(payload: Payload): SessionClaims | undefined {
 }
 
 function parsePayload(bytes: Uint8Array): Payload | undefined {
-  try {
-    const value: unknown = JSON.parse(utf8Text.decode(bytes));
-    return isPayload(value) ? value : undefined;
-  } catch {
-    return undefined;
-  }
+  const value: unknown = attempt(() => JSON.parse(utf8Text.decode(bytes)));
+  return isPayload(value) ? value : undefined;
 }
 
 type Check = (value: unknown) => boolean;
@@ -316,10 +313,6 @@ function isPayload(value: unknown): value is Payload {
 
 /** The bytes of base64url, if it is spelled as this service spells them. */
 function decode(text: string): Uint8Array<ArrayBuffer> | undefined {
-  try {
-    const bytes = Uint8Array.fromBase64(text, { alphabet: "base64url" });
-    return toBase64url(bytes) === text ? bytes : undefined;
-  } catch {
-    return undefined;
-  }
+  const bytes = attempt(() => Uint8Array.fromBase64(text, { alphabet: "base64url" }));
+  return bytes && toBase64url(bytes) === text ? bytes : undefined;
 }

@@ -1,4 +1,5 @@
 import { createMiddleware } from "hono/factory";
+import { attempt } from "../../../common/attempt.ts";
 import { AUTHORIZATION_WORDS_MAX, OPERATOR_TOKEN_UNITS_MIN } from "../../../common/limits.ts";
 import { fail, ok, type Result } from "../../../common/result.ts";
 import { readSetting } from "../../../common/settings/settings.ts";
@@ -105,13 +106,7 @@ async function hasSecret(c: RequestContext<AppEnv>, header: string): Promise<boo
   return false;
 }
 
-function decodeBase64(word: string): string {
-  try {
-    return atob(word);
-  } catch {
-    return "";
-  }
-}
+const decodeBase64 = (word: string): string => attempt(() => atob(word)) ?? "";
 
 /** Whether browsers may send group tokens. A value that cannot be read refuses them, which is the safe reading. */
 export function allowsBrowserTokens(env: Env): boolean {

@@ -1,5 +1,6 @@
 import { createMiddleware } from "hono/factory";
 import * as z from "zod/mini";
+import { attempt } from "../../../common/attempt.ts";
 import type { Environment } from "../../../common/environment.ts";
 import type { Issue } from "../../../common/issue.ts";
 import { ok, type Result } from "../../../common/result.ts";
@@ -97,13 +98,7 @@ export function readQuery(
 }
 
 /** Decodes percent-encoded text; `undefined` if it is not UTF-8. */
-function decode(text: string): string | undefined {
-  try {
-    return decodeURIComponent(text.replaceAll("+", " "));
-  } catch {
-    return undefined;
-  }
-}
+const decode = (text: string): string | undefined => attempt(() => decodeURIComponent(text.replaceAll("+", " ")));
 
 /** Parses a positive integer in its only spelling; returns 0, an id never used, otherwise. */
 export const pathNumber = (text = ""): number => (/^[1-9]\d{0,14}$/.test(text) ? Number(text) : 0);

@@ -1,3 +1,4 @@
+import { attempt } from "../../../common/attempt.ts";
 import { toBase64url } from "../../domain/base64url.ts";
 import type { FeedPosition } from "../../domain/feed/event.ts";
 import type { HistoryPosition } from "../../domain/feed/group-history.ts";
@@ -22,12 +23,9 @@ const encode = (...parts: unknown[]): string => toBase64url(utf8.encode(JSON.str
 
 /** The parts of a cursor; none of a text that is no list in JSON. */
 function partsOf(cursor: string): unknown[] {
-  try {
-    const [, ...parts] = JSON.parse(text.decode(Uint8Array.fromBase64(cursor, { alphabet: "base64url" })));
-    return parts;
-  } catch {
-    return [];
-  }
+  const bytes = () => Uint8Array.fromBase64(cursor, { alphabet: "base64url" });
+  const [, ...parts] = attempt(() => [...JSON.parse(text.decode(bytes()))]) ?? [];
+  return parts;
 }
 
 const isNumber = (value: unknown, min: number): value is number => Number.isSafeInteger(value) && Number(value) >= min;

@@ -56,7 +56,7 @@ const FieldLink: FC<{ name: string; message: string }> = ({ name, message }) => 
 );
 
 /** The id of a field's element. */
-export const idOf = (name: string): string => `field-${name}`;
+const idOf = (name: string): string => `field-${name}`;
 
 /** The attributes of a field in which people may write or paste secrets: no browser stores, corrects or checks its text. */
 export const SECRET = { autocomplete: "off", autocapitalize: "off", spellcheck: false } as const;

@@ -1,5 +1,6 @@
 import { createMiddleware } from "hono/factory";
 import type * as z from "zod/mini";
+import { attempt } from "../../../../common/attempt.ts";
 import { findInexact, findTooDeep } from "../../../../common/exact-json.ts";
 import { BODY_BYTES_MAX, BODY_PARSED_AT_ONCE_BYTES_MAX } from "../../../../common/limits.ts";
 import { fail, type Result } from "../../../../common/result.ts";
@@ -51,29 +52,11 @@ function parseBody<Schema extends z.ZodMiniType>(
   isOptional: boolean,
 ): Result<z.output<Schema>, FailureOf<"body_required" | "malformed_json" | "invalid_body">> {
   if (bytes.byteLength === 0) return isOptional ? validate(schema, {}) : fail({ code: "body_required" });
-  const text = decode(bytes);
+  const text = attempt(() => utf8.decode(bytes));
   // Only an object has fields with issues. It begins after JSON's blanks (RFC 8259, section 2).
   if (text === undefined || !/^[ \t\n\r]*\{/.test(text)) return fail({ code: "malformed_json" });
   const issues = findTooDeep(text);
   if (issues.length > 0) return fail({ code: "invalid_body", issues: bounded(issues) });
-  const value = parseObject(text);
+  const value: object | undefined = attempt(() => JSON.parse(text));
   return value ? validate(schema, value, findInexact(text, value)) : fail({ code: "malformed_json" });
-}
-
-/** The text of these bytes, if they are UTF-8. */
-function decode(bytes: Uint8Array): string | undefined {
-  try {
-    return utf8.decode(bytes);
-  } catch {
-    return undefined;
-  }
-}
-
-/** The object of a text that begins as one, if it is JSON. */
-function parseObject(text: string): object | undefined {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }

@@ -1,4 +1,5 @@
 import * as z from "zod/mini";
+import { attempt } from "../../../../common/attempt.ts";
 import { directoryName, type Environment } from "../../../../common/environment.ts";
 import { fail, ok, type Result } from "../../../../common/result.ts";
 import { version } from "../../../../package.json";
@@ -167,17 +168,13 @@ type Destination = Source & { isUnsigned: boolean };
 
 /** Splits a page into its lines, and parses the last one. Refuses a page that is not UTF-8, or was cut. */
 export function readPage(body: Uint8Array): Result<SentPage, Invalid> {
-  let text: string;
-  try {
-    text = decoder.decode(body);
-  } catch {
-    return fail(invalid(1, "The page is not UTF-8."));
-  }
+  const text = attempt(() => decoder.decode(body));
+  if (text === undefined) return fail(invalid(1, "The page is not UTF-8."));
   if (text.startsWith("\ufeff")) return fail(invalid(1, "The page begins with a byte order mark (BOM, U+FEFF)."));
   const lines = text.split("\n");
   if (lines.pop() !== "") return fail(invalid(lines.length + 1, "The last line does not end. The page was cut."));
   const last = lines.pop() ?? "";
-  const line = PageLine().safeParse(parsed(last));
+  const line = PageLine().safeParse(attempt(() => JSON.parse(last)));
   if (!line.success) return fail(invalid(lines.length + 1, "The last line of a page is of the kind page."));
   const length = body.length - utf8.encode(last).length - 1;
   return ok({ line: line.data, lines, bytes: body.subarray(0, length) });
@@ -229,20 +226,12 @@ export async function itemsOf(
   return ok(items);
 }
 
-const parsed = (text: string): unknown => {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
-};
-
 function readLine(
   text: string,
   { isFirst, isLast }: { isFirst: boolean; isLast: boolean },
   destination: Destination,
 ): BackupItem {
-  const line = parsed(text);
+  const line: unknown = attempt(() => JSON.parse(text));
   if (!isObject(line)) throw new Error("The line is not a JSON object.");
   if (isFirst !== (line.kind === "header"))
     throw new Error("A header is the first line of the first page, and no other.");
