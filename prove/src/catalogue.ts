@@ -114,7 +114,7 @@ export type Catalogue = {
   foreignKeys: { table: number; parent: number; columns: number[]; parentColumns: number[] }[];
   /** Settings of each new connection, with what ALTER has altered, such as `ROLE ALL`. */
   roleSettings: { role: string | null; altered: string; name: string }[];
-  /** Functions that may answer differently for equal arguments, or have effects. */
+  /** Functions that may have effects. */
   volatile: Set<number>;
   deterministicCollations: Set<number>;
   enums: Set<number>;
@@ -292,8 +292,11 @@ const CHECKS = `
   FROM pg_constraint k JOIN pg_type t ON t.oid = k.contypid JOIN pg_namespace n ON n.oid = t.typnamespace
   WHERE k.contype = 'c' AND t.oid >= ${FIRST_OWN_OID}`;
 
+const COLLATIONS = "SELECT oid FROM pg_collation WHERE collisdeterministic";
+
 const FUNCTIONS = `
-  SELECT ARRAY(SELECT f.oid FROM pg_proc f WHERE f.provolatile = 'v') AS volatile,
+  SELECT ARRAY(SELECT f.oid FROM pg_proc f WHERE f.provolatile = 'v'
+      AND f.proname NOT IN ('random', 'clock_timestamp', 'timeofday', 'gen_random_uuid')) AS volatile,
     EXISTS (SELECT FROM pg_proc f WHERE f.oid >= ${FIRST_OWN_OID} AND f.proname = 'current_setting')
     OR EXISTS (SELECT FROM pg_cast c WHERE c.oid >= ${FIRST_OWN_OID} AND c.castsource = 'text'::regtype AND c.casttarget::int8 < ${FIRST_OWN_OID})
     OR EXISTS (SELECT FROM pg_type t WHERE t.oid >= ${FIRST_OWN_OID} AND t.typname IN ('uuid', 'jsonb', 'text'))
@@ -325,10 +328,7 @@ export async function readCatalogue(database: Database): Promise<Catalogue> {
   const ordinary = [roles.filter(({ attributes }) => !attributes.includes("SUPERUSER")).map(({ oid }) => oid)];
   const types = await read<{ oid: number; kind: string; base: number; limited: boolean }>("types", TYPES);
   const [functions] = await read<{ volatile: number[]; isHidden: boolean }>("functions", FUNCTIONS);
-  const collations = await read<{ oid: number }>(
-    "collations",
-    "SELECT oid FROM pg_collation WHERE collisdeterministic",
-  );
+  const collations = await read<{ oid: number }>("collations", COLLATIONS);
   const policies = await read<Policy>("policies", POLICIES, ordinary);
   const relations = await read<Relation>("tables and views", RELATIONS, ordinary);
   for (const each of relations) each.policies = policies.filter(({ relation }) => relation === each.oid);

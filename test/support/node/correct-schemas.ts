@@ -280,7 +280,7 @@ const OTHERS: readonly CorrectSchema[] = [
       CREATE TABLE events_2026 PARTITION OF events FOR VALUES FROM ('2026-01-01') TO ('2027-01-01');
       INSERT INTO events VALUES (1, '2026-05-05', 'a'), (2, '2026-05-05', 'a');
       ${secured("events")} CREATE VIEW kinds WITH (security_invoker = true) AS SELECT kind, count(*) FROM events GROUP BY 1;
-      CREATE VIEW days WITH (security_invoker) AS SELECT DISTINCT day FROM events; GRANT SELECT ON events, kinds, days TO dashboard;
+      CREATE VIEW days WITH (security_invoker) AS SELECT DISTINCT day, clock_timestamp() AS read_at FROM events; GRANT SELECT ON events, kinds, days TO dashboard;
       CREATE POLICY own ON events FOR SELECT TO dashboard USING (customer = nullif(current_setting('app.customer', true), '')::bigint)`,
   }),
   ...correct(
