@@ -1,11 +1,9 @@
 import { describe, it, vi } from "vitest";
 import { call, codeOf } from "../../../support/client.ts";
-import { CREDENTIAL_PATTERN } from "../../../support/credential-pattern.ts";
 import { sessionOf } from "../../../support/sessions.ts";
 import { inEnvironment, issueKey, issueOperator, newIntegrator, operator } from "../../../support/states.ts";
 
 const NOW = new Date("2026-03-01T10:30:00.000Z");
-const ORIGIN = { Origin: "https://page.example" };
 
 const whoami = (credential: string | undefined, headers: Record<string, string> = {}) =>
   call("GET", "/api/whoami", { credential, headers });
@@ -30,25 +28,6 @@ describe("GET /api/whoami", () => {
         expires_at: "2026-03-01T10:31:00.000Z",
       },
     });
-  });
-
-  it.for([
-    [
-      "write",
-      [
-        "groups:read",
-        "groups:write",
-        "groups:delete",
-        "tokens:read",
-        "tokens:rotate",
-        "sessions:create",
-        "events:read",
-      ],
-    ],
-    ["read", ["groups:read", "events:read"]],
-  ] as const)("shows the scopes that %s access means", async ([access, scopes], { expect }) => {
-    const { caller } = (await whoami(await issueKey({ access, environment: null }))).body;
-    expect(caller).toMatchObject({ environment: null, scopes, expires_at: null });
   });
 
   it("shows an operator: no environment, and the role", async ({ expect }) => {
@@ -107,58 +86,10 @@ describe("GET /api/whoami", () => {
     expect(codeOf(await whoami(old))).toEqual([401, "credential_revoked"]);
   });
 
-  it("never shows a credential", async ({ expect }) => {
-    const { key, tokenOf } = await newIntegrator();
-    for (const credential of [key, await tokenOf("acme"), await issueOperator("admin"), operator]) {
-      const { body } = await whoami(credential);
-      expect(JSON.stringify(body)).not.toMatch(CREDENTIAL_PATTERN);
-      expect(JSON.stringify(body)).not.toContain(credential);
-    }
-  });
-
-  it("moves the time of a key's last use", async ({ expect }) => {
-    await whoami(await issueKey());
-    const { body } = await call("GET", `/api/keys${inEnvironment()}`, { credential: operator });
-    expect(body.api_keys[0].last_used_at).not.toBeNull();
-  });
-
-  it("refuses what has ended, with its own code", async ({ expect }) => {
-    stopClock();
-    const { remove, tokenOf } = await newIntegrator();
-    const token = await tokenOf("acme");
-    const [revoked, expiring] = [await issueKey(), await issueKey({ expires_in_seconds: 60 })];
-    const [gone, ending] = [await issueOperator("viewer"), await issueOperator("viewer", { expires_in_seconds: 60 })];
-    await remove(token);
-    await call("DELETE", `/api/keys/2${inEnvironment()}`, { credential: operator });
-    await call("DELETE", "/api/operators/1", { credential: operator });
-    vi.setSystemTime(NOW.getTime() + 60_000);
-    const codes = [];
-    for (const credential of [token, revoked, gone, expiring, ending, "x", undefined])
-      codes.push((await whoami(credential)).body.error.code);
-    expect(codes).toEqual([
-      ...Array(3).fill("credential_revoked"),
-      ...Array(2).fill("credential_expired"),
-      ...Array(2).fill("unauthenticated"),
-    ]);
-  });
-
-  it("takes no query, from any caller", async ({ expect }) => {
-    const { key, tokenOf } = await newIntegrator();
-    for (const credential of [key, await tokenOf("acme"), await issueOperator("admin"), operator])
-      for (const query of [inEnvironment(), "?x=1"])
-        expect(codeOf(await call("GET", `/api/whoami${query}`, { credential }))).toEqual([422, "invalid_body"]);
-  });
-
-  it("answers the page of any origin, for the token of a group alone", async ({ expect }) => {
-    const { key, tokenOf } = await newIntegrator();
-    const shown = await whoami(await tokenOf("acme"), ORIGIN);
-    expect(shown.status).toBe(200);
-    for (const credential of [key, await issueOperator("viewer"), operator]) {
-      const refused = await whoami(credential, ORIGIN);
-      expect(codeOf(refused)).toEqual([403, "secret_key_in_browser"]);
-      expect(refused.headers.get("Access-Control-Allow-Origin")).toBe("*");
-    }
-    expect(shown.headers.get("Access-Control-Allow-Origin")).toBe("*");
+  it("answers the page of any origin for the token of a group", async ({ expect }) => {
+    const { tokenOf } = await newIntegrator();
+    const shown = await whoami(await tokenOf("acme"), { Origin: "https://page.example" });
+    expect([shown.status, shown.headers.get("Access-Control-Allow-Origin")]).toEqual([200, "*"]);
   });
 });
 
