@@ -298,16 +298,6 @@ describe("suspended_by and deleted_by", () => {
     }
   });
 
-  it("are the same when a call is repeated with its Idempotency-Key", async ({ expect }) => {
-    const { key } = await newEndedGroup();
-    const remove = () =>
-      call("DELETE", "/api/user_groups/1", { credential: key, headers: { "Idempotency-Key": "once" } });
-    const first = await remove();
-    await addEvents(50);
-    expect((await remove()).body).toEqual(first.body);
-    expect(first.body.user_group.deleted_by).toEqual(BACKEND);
-  });
-
   it("find the event among others of the same millisecond", async ({ expect }) => {
     const { ada } = await newEndedGroup();
     await addEvents(200);

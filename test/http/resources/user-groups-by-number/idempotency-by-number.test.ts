@@ -1,15 +1,13 @@
 import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
-import { describe, it, vi } from "vitest";
+import { describe, it } from "vitest";
 import { ENVIRONMENT_BYTES_MAX } from "../../../../common/limits.ts";
 import { byNumber, rowsOf } from "../../../support/by-number.ts";
 import { type Answer, call, codeOf } from "../../../support/client.ts";
-import { NOW } from "../../../support/clock.ts";
 import { CREDENTIAL_PATTERN } from "../../../support/credential-pattern.ts";
 import { issueKey, issueOperator, newIntegrator } from "../../../support/states.ts";
 
 const DIRECTORY = "acme/Testing";
-const DAY_MS = 24 * 60 * 60 * 1000;
 const REUSED = [422, "idempotency_key_reused"];
 const IN_ACME = { workspace: "acme", environment: "Testing" };
 
@@ -99,13 +97,6 @@ describe("an Idempotency-Key of a call by number", () => {
     expect(answers.map(replayed)).toEqual([null, null, null, "true"]);
   });
 
-  it("is needed to have the scope or role of the call", async ({ expect }) => {
-    const { numbered } = await newCallers();
-    await numbered.rotate(1, undefined, withKey("k"));
-    const reader = byNumber(await issueKey({ access: "read" }));
-    expect(codeOf(await reader.rotate(1, undefined, withKey("k")))).toEqual([403, "insufficient_access"]);
-  });
-
   it("is answered before If-Match is judged", async ({ expect }) => {
     const { numbered } = await newCallers();
     const options = { headers: { "Idempotency-Key": "k", "If-Match": '"1.1"' } };
@@ -113,29 +104,6 @@ describe("an Idempotency-Key of a call by number", () => {
     expect(comparable(await numbered.rotate(1, undefined, options))).toEqual(comparable(first));
     const other = { headers: { "Idempotency-Key": "other", "If-Match": '"1.1"' } };
     expect(codeOf(await numbered.rotate(1, undefined, other))).toEqual([412, "revision_mismatch"]);
-  });
-
-  it("that is malformed is refused after the caller", async ({ expect }) => {
-    const { numbered } = await newCallers();
-    const reader = byNumber(await issueKey({ access: "read" }));
-    await numbered.remove(2);
-    for (const name of ["rotate", "remove", "restore", "purge"] as const) {
-      const answer = await numbered[name](2, undefined, withKey("a b"));
-      expect(answer).toMatchObject({ status: 422, body: { error: { issues: [{ path: ["Idempotency-Key"] }] } } });
-      expect(codeOf(await reader[name](2, undefined, withKey("a b")))).toEqual([403, "insufficient_access"]);
-    }
-  });
-
-  it("is honoured for 24 hours", async ({ expect }) => {
-    vi.useFakeTimers({ now: NOW, toFake: ["Date"] });
-    const { numbered } = await newCallers();
-    const rotate = () => numbered.rotate(1, undefined, withKey("k"));
-    const first = await rotate();
-    vi.setSystemTime(NOW.getTime() + DAY_MS - 1);
-    expect(comparable(await rotate())).toEqual(comparable(first));
-    vi.setSystemTime(NOW.getTime() + DAY_MS);
-    const next = await rotate();
-    expect([next.headers.get("ETag"), replayed(next)]).toEqual(['"1.3"', null]);
   });
 
   it("is 507 in a full environment, and the calls without one go on", async ({ expect }) => {
@@ -152,14 +120,4 @@ describe("an Idempotency-Key of a call by number", () => {
     expect((await numbered.remove(2)).status).toBe(200);
     expect((await numbered.purge(2, undefined, withKey("k"))).status).toBe(200);
   });
-});
-
-it("a replay of a call by token says so too", async ({ expect }) => {
-  const { key, token } = await newCallers();
-  const send = (method: string, current_token: string, idempotencyKey: string) =>
-    call(method, "/api/user", { credential: key, body: { current_token }, ...withKey(idempotencyKey) });
-  const rotated = [await send("POST", token, "r"), await send("POST", token, "r")];
-  const current = rotated[0]?.body.user_group.token;
-  const removed = [await send("DELETE", current, "d"), await send("DELETE", current, "d")];
-  expect([...rotated, ...removed].map(replayed)).toEqual([null, "true", null, "true"]);
 });

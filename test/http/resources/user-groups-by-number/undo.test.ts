@@ -7,9 +7,8 @@ import { byNumber, rowsOf } from "../../../support/by-number.ts";
 import { type Answer, call, codeOf } from "../../../support/client.ts";
 import { NOW } from "../../../support/clock.ts";
 import { replaceKv } from "../../../support/hostile-kv.ts";
-import { issueKey, newIntegrator, operator } from "../../../support/states.ts";
+import { newIntegrator } from "../../../support/states.ts";
 import { answeredBy, STALE, view } from "../../../support/viewers.ts";
-import { watchedEnv } from "../../../support/watched-env.ts";
 
 const DIRECTORY = "acme/Testing";
 const DAY_MS = 24 * 60 * 60 * 1000;
@@ -84,29 +83,6 @@ describe("a deleted group", () => {
     for (const query of [{}, { state: "active" }, { state: "suspended" }, { user_group_id_prefix: "a" }])
       expect((await list(query)).body.user_groups).toEqual([]);
   });
-
-  it("is not among the deleted while it exists", async ({ expect }) => {
-    const { showDeleted, list } = await newCustomer();
-    expect(codeOf(await showDeleted(1))).toEqual(NOT_FOUND);
-    expect((await list({ state: "deleted" })).body.user_groups).toEqual([]);
-  });
-
-  it("leaves its id to the next GET, whose group has another number and token", async ({ expect }) => {
-    const { get, token, show } = await newDeletedCustomer();
-    const { body } = await get({ user_group_id: "acme" });
-    expect(body).toMatchObject({ new_user_group: true, user_group: { team_id: 2, properties: null } });
-    expect(body.user_group.token).not.toBe(token);
-    expect((await show(2)).body.user_group).toMatchObject({ mapping: null, state: "active" });
-  });
-
-  it("is found by number again after a restart, and its number is nobody else's", async ({ expect }) => {
-    const { showDeleted, restore, tokenOf, list } = await newDeletedCustomer();
-    await evictAllDurableObjects();
-    await tokenOf("next");
-    expect((await showDeleted(1)).status).toBe(200);
-    expect((await restore(1)).status).toBe(200);
-    expect((await list()).body.user_groups).toMatchObject([{ team_id: 1 }, { team_id: 2, provided_id: "next" }]);
-  });
 });
 
 it("If-Match keeps a restore and a purge from a group that somebody has changed", async ({ expect }) => {
@@ -146,16 +122,6 @@ describe("a restore", () => {
     expect(restored.body.user_group).toEqual((await list()).body.user_groups[0]);
     expect([restored.status, tagOf(restored)]).toEqual([200, '"1.4"']);
     expect(await everything()).toBe(before);
-  });
-
-  it("keeps a suspended group suspended", async ({ expect }) => {
-    const { put, remove, restore, token } = await newCustomer();
-    await put({ user_group_id: "acme", suspended: true });
-    await remove(token);
-    expect((await restore(1)).body.user_group).toMatchObject({ state: "suspended" });
-    expect(codeOf(await view(token))).toEqual([403, "user_group_suspended"]);
-    await put({ user_group_id: "acme", suspended: false });
-    expect((await view(token)).status).toBe(200);
   });
 
   it("does not prolong a grace", async ({ expect }) => {
@@ -263,92 +229,6 @@ describe("a restore", () => {
     expect(refused.body.error.issues).toMatchObject([{ path: [field] }]);
     expect((await showDeleted(1)).status).toBe(200);
   });
-
-  it("of a group of another environment is 404 there, and leaves it deleted", async ({ expect }) => {
-    const { showDeleted } = await newDeletedCustomer();
-    const elsewhere = byNumber(await issueKey({ environment: "Customer" }));
-    for (const answer of [await elsewhere.restore(1), await elsewhere.purge(1), await elsewhere.showDeleted(1)])
-      expect(codeOf(answer)).toEqual(NOT_FOUND);
-    expect((await showDeleted(1)).status).toBe(200);
-  });
-
-  it("needs groups:write, and a purge groups:delete", async ({ expect }) => {
-    const { showDeleted } = await newDeletedCustomer();
-    const others = (left: string) =>
-      ["groups:read", "groups:write", "groups:delete", "tokens:read", "tokens:rotate", "events:read"].filter(
-        (scope) => scope !== left,
-      );
-    const restored = await byNumber(await issueKey({ scopes: others("groups:write") })).restore(1);
-    const purged = await byNumber(await issueKey({ scopes: others("groups:delete") })).purge(1);
-    expect([restored, purged].map(({ status, body }) => [status, body.error.required_scope])).toEqual([
-      [403, "groups:write"],
-      [403, "groups:delete"],
-    ]);
-    expect((await showDeleted(1)).status).toBe(200);
-  });
-});
-
-describe("a repeat with its Idempotency-Key", () => {
-  it("of a DELETE after the restore answers 200 and deletes nothing", async ({ expect }) => {
-    const { send, token, restore } = await newCustomer();
-    const first = await send("DELETE", token, "k");
-    await restore(1);
-    const before = await rowsOf(DIRECTORY);
-    const again = await send("DELETE", token, "k");
-    expect([again.status, again.body]).toEqual([200, first.body]);
-    expect(await rowsOf(DIRECTORY)).toEqual(before);
-    expect((await view(token)).status).toBe(200);
-    expect((await send("DELETE", token, "another")).status).toBe(200);
-    expect(codeOf(await view(token))).toEqual(REVOKED);
-  });
-
-  it("of a rotation gets the same answer after a deletion and a restore", async ({ expect }) => {
-    const { send, token, remove, restore } = await newCustomer();
-    const first = await send("POST", token, "k");
-    await remove(tokenIn(first));
-    expect((await send("POST", token, "k")).body).toEqual(first.body);
-    await restore(1, { rotate_token: true, new_user_group_id: "other" });
-    const again = await send("POST", token, "k");
-    expect([again.body, tagOf(again)]).toEqual([first.body, tagOf(first)]);
-    expect(codeOf(await view(tokenIn(again)))).toEqual(REVOKED);
-  });
-
-  it("is not replayed after the purge, and the key is free for another call", async ({ expect }) => {
-    const { send, token, purge, tokenOf } = await newCustomer();
-    const other = await tokenOf("other");
-    const rotated = tokenIn(await send("POST", token, "k-1"));
-    await send("DELETE", rotated, "k-2");
-    const kept = await send("POST", other, "k-3");
-    await purge(1);
-    expect(codeOf(await send("POST", token, "k-1"))).toEqual(NOT_FOUND);
-    expect(codeOf(await send("DELETE", rotated, "k-2"))).toEqual(NOT_FOUND);
-    expect((await send("POST", other, "k-3")).body).toEqual(kept.body);
-    expect((await send("DELETE", tokenIn(kept), "k-1")).status).toBe(200);
-  });
-});
-
-describe("an ETag", () => {
-  it("counts a deletion and a restore as a revision each, by id and by number", async ({ expect }) => {
-    const { get, put, remove, numbered, restore, showDeleted, token } = await newCustomer();
-    const tags = [tagOf(await get({ user_group_id: "acme" }))];
-    await put({ user_group_id: "acme", suspended: true });
-    await remove(token);
-    tags.push(tagOf(await showDeleted(1)), tagOf(await restore(1)));
-    await numbered.remove(1);
-    tags.push(tagOf(await showDeleted(1)), tagOf(await restore(1)), tagOf(await get({ user_group_id: "acme" })));
-    expect(tags).toEqual(['"1.1"', '"1.3"', '"1.4"', '"1.5"', '"1.6"', '"1.6"']);
-  });
-
-  it("from before the deletion is 412 after the restore, and that of the restore fits", async ({ expect }) => {
-    const { get, put, update, remove, restore, token } = await newCustomer();
-    const old = { "If-Match": tagOf(await get({ user_group_id: "acme" })) ?? "" };
-    await remove(token);
-    const headers = { "If-Match": tagOf(await restore(1)) ?? "" };
-    const mismatch = [412, "revision_mismatch"];
-    expect(codeOf(await put({ user_group_id: "acme", name: "B" }, { headers: old }))).toEqual(mismatch);
-    expect(codeOf(await update(1, { suspended: true }, { headers: old }))).toEqual(mismatch);
-    expect((await put({ user_group_id: "acme", name: "B" }, { headers })).status).toBe(200);
-  });
 });
 
 describe("a purge", () => {
@@ -391,25 +271,6 @@ describe("a purge", () => {
     const after = await found();
     expect(traces.filter((trace) => after.others.includes(trace))).toEqual([]);
     expect(traces.filter((trace) => after.events.includes(trace))).toEqual(["acme", "formerly"]);
-  });
-
-  it("answers success and ends the group: nothing shows, restores or purges it", async ({ expect }) => {
-    const { purge, restore, show, showDeleted, list, token, rotate, remove } = await newDeletedCustomer();
-    expect((await purge(1)).body).toEqual({ success: 1 });
-    const refused = [await purge(1), await restore(1), await restore(1, { new_user_group_id: "x" }), await show(1)];
-    refused.push(await showDeleted(1), await rotate(token), await remove(token));
-    expect(refused.map(codeOf)).toEqual(refused.map(() => NOT_FOUND));
-    expect(codeOf(await view(token))).toEqual(REVOKED);
-    for (const query of [{}, { state: "deleted" }]) expect((await list(query)).body.user_groups).toEqual([]);
-  });
-
-  it.for([false, true])("of a group that is not deleted is 409, suspended: %s", async (suspended, { expect }) => {
-    const { put, purge, restore } = await newCustomer();
-    await put({ user_group_id: "acme", suspended });
-    const before = await rowsOf(DIRECTORY);
-    expect(codeOf(await purge(1))).toEqual([409, "user_group_not_deleted"]);
-    expect(await rowsOf(DIRECTORY)).toEqual(before);
-    expect((await restore(1)).status).toBe(200);
   });
 
   it("of an old group leaves the new one with its id alone, and its responses", async ({ expect }) => {
@@ -550,22 +411,6 @@ describe("UNDO_DAYS", () => {
 });
 
 describe("a lease of a deleted group", () => {
-  it.for(["its token", "its number"])("is deleted with the group by %s", async (by, { expect }) => {
-    const { watched, costs } = watchedEnv();
-    const { key, leasedTokenOf, remove } = await newIntegrator({}, watched);
-    const token = await leasedTokenOf("acme");
-    expect(answeredBy(await view(token, STALE))).toBe("index");
-    const calls = {
-      "its token": () => remove(token),
-      "its number": () => byNumber(key).remove(1, undefined, { env: watched }),
-    };
-    await calls[by as keyof typeof calls]();
-    expect(costs.kv.at(-1)).toBe("delete");
-    const answer = await view(token, STALE);
-    expect(codeOf(answer)).toEqual(REVOKED);
-    expect(answeredBy(answer)).toBe("directory");
-  });
-
   it("that KV does not delete ends within its time, after rotate_token too", async ({ expect }) => {
     vi.useFakeTimers({ now: NOW, toFake: ["Date"] });
     const { key, leasedTokenOf, remove } = await newIntegrator();
@@ -673,27 +518,4 @@ it("an environment above its size goes on suspending, deleting, restoring and pu
   ];
   expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 200));
   expect(codeOf(await show(1))).toEqual(NOT_FOUND);
-});
-
-it("the feed has a whole life: each change once, in order, and by whom", async ({ expect }) => {
-  const { put, numbered, restore, purge, events } = await newCustomer();
-  const byOperator = byNumber(operator, { workspace: "acme", environment: "Testing" });
-  await put({ user_group_id: "acme", suspended: true });
-  await byOperator.update(1, { suspended: false });
-  await numbered.remove(1);
-  await byOperator.restore(1);
-  await restore(1);
-  await byOperator.remove(1);
-  await purge(1);
-  await purge(1);
-  const found: { type: string; actor: { name: string } }[] = await events({ user_group_id: "acme" });
-  expect(found.map(({ type, actor }) => [type.replace("user_group.", ""), actor.name])).toEqual([
-    ["created", "backend"],
-    ["suspended", "backend"],
-    ["resumed", "bootstrap"],
-    ["deleted", "backend"],
-    ["restored", "bootstrap"],
-    ["deleted", "bootstrap"],
-    ["purged", "backend"],
-  ]);
 });

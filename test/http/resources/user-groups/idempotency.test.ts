@@ -145,20 +145,6 @@ describe("an Idempotency-Key of another call", () => {
     expect(await tokenOf("acme")).toBe(current);
     expect(await tokenOf("other")).toBe(other);
   });
-
-  it("does not affect the same key in another environment", async ({ expect }) => {
-    const { token, send } = await newRepeater();
-    await send("POST", "k", { current_token: token });
-    const elsewhere = await newIntegrator({ environment: "Customer" });
-    const mine = await elsewhere.tokenOf("acme");
-    const headers = { "Idempotency-Key": "k" };
-    const rotated = await call("POST", "/api/user", {
-      credential: elsewhere.key,
-      body: { current_token: mine },
-      headers,
-    });
-    expect(rotated.status).toBe(200);
-  });
 });
 
 it("a refused call stores nothing, and its repeat is a new call", async ({ expect }) => {

@@ -264,15 +264,6 @@ describe("a viewer that accepts a stale answer", () => {
     expect(bound.body).toEqual({ success: 1, audience: "acme/Testing", sql: "x = ?", params: [1], dropped: [] });
   });
 
-  it("is refused by the directory after a rotation has deleted the lease", async ({ expect }) => {
-    const { leasedTokenOf, rotate } = await newIntegrator();
-    const token = await leasedTokenOf("acme");
-    await rotate(token);
-    const answer = await view(token, STALE);
-    expect(codeOf(answer)).toEqual([401, "credential_revoked"]);
-    expect(answeredBy(answer)).toBe("directory");
-  });
-
   const group = { teamId: 1, providedId: "a", name: "a", mapping: null, properties: null, validUntil: null };
   const readAt = Date.now();
 

@@ -1,7 +1,7 @@
 import { evictAllDurableObjects } from "cloudflare:test";
 import { describe, it } from "vitest";
 import { call, codeOf } from "../../../support/client.ts";
-import { inEnvironment, issueOperator, newIntegrator } from "../../../support/states.ts";
+import { newIntegrator } from "../../../support/states.ts";
 
 describe("GET /api/user", () => {
   it("creates a group on an unknown id and shows it, unchanged, on a known one", async ({ expect }) => {
@@ -46,16 +46,6 @@ describe("GET /api/user", () => {
   });
 });
 
-it.for([
-  [{ user_group_id: "another" }, "user_group_id"],
-  [{ data_source_provided_id: "another" }, "data_source_provided_id"],
-  [{ user_group_id: "acme", data_source_provided_id: "another" }, "data_source_provided_id"],
-] as const)("DELETE /api/user names the guard that does not match: %o", async ([guards, guard], { expect }) => {
-  const { remove, tokenOf } = await newIntegrator();
-  const { body } = await remove(await tokenOf("acme", { mapping: { main: "w" } }), guards);
-  expect(body.error).toMatchObject({ code: "user_group_mismatch", guard, message: expect.stringContaining(guard) });
-});
-
 describe("POST /api/user_groups", () => {
   const newCreator = async (keyFields: object = {}) => {
     const integrator = await newIntegrator(keyFields);
@@ -95,14 +85,6 @@ describe("POST /api/user_groups", () => {
     const { create: createAsWriter } = await newCreator({ scopes: ["groups:read", "groups:write"] });
     expect((await createAsWriter({ user_group_id: "globex" })).body.user_group).not.toHaveProperty("token");
   });
-
-  it("is not for operators, and takes no query", async ({ expect }) => {
-    const { create } = await newCreator();
-    const options = { credential: await issueOperator("admin"), body: FIELDS };
-    expect(codeOf(await call("POST", `/api/user_groups${inEnvironment()}`, options))[0]).toBe(401);
-    expect(codeOf(await create(FIELDS, inEnvironment()))).toEqual([422, "invalid_body"]);
-    expect(codeOf(await create(FIELDS, "?limit=1"))).toEqual([422, "invalid_body"]);
-  });
 });
 
 describe("PUT /api/user", () => {
@@ -132,15 +114,6 @@ describe("PUT /api/user", () => {
     expect((await put({ user_group_id: "acme", name: "x" })).body.user_group.api_environment_tag).toBeNull();
   });
 
-  it("refuses an unknown id with 404 user_group_not_found and creates nothing", async ({ expect }) => {
-    const { get, put } = await newIntegrator();
-    expect(await put({ user_group_id: "acme", name: "x" })).toMatchObject({
-      status: 404,
-      body: { success: 0, error: { code: "user_group_not_found" } },
-    });
-    expect((await get({ user_group_id: "acme" })).body.new_user_group).toBe(true);
-  });
-
   it("renames a group, which keeps its token and frees its old id", async ({ expect }) => {
     const { get, put, tokenOf } = await newIntegrator();
     const token = await tokenOf("old");
@@ -159,12 +132,6 @@ describe("PUT /api/user", () => {
       body: { error: { code: "user_group_id_taken" } },
     });
     expect((await get({ user_group_id: "one" })).body.user_group.name).toBe("one");
-  });
-
-  it("lets a group be renamed to the id that it has", async ({ expect }) => {
-    const { put, tokenOf } = await newIntegrator();
-    await tokenOf("one");
-    expect(await put({ user_group_id: "one", new_user_group_id: "one" })).toMatchObject({ status: 200 });
   });
 
   describe("with If-Match", () => {
@@ -206,24 +173,6 @@ describe("PUT /api/user", () => {
       await tokenOf("acme");
       const answer = await put({ user_group_id: "acme", name: "x" }, { headers: { "If-Match": ifMatch } });
       expect(answer.status).toBe(status);
-    });
-
-    it("distinguishes a group from a later one with the same id", async ({ expect }) => {
-      const { get, put, remove, tokenOf } = await newIntegrator();
-      const before = await get({ user_group_id: "acme" });
-      await remove(before.body.user_group.token);
-      await tokenOf("acme");
-      const stale = { headers: { "If-Match": before.headers.get("ETag") ?? "" } };
-      expect(await put({ user_group_id: "acme", name: "x" }, stale)).toMatchObject({ status: 412 });
-    });
-
-    it("keeps the ETag if a PUT changes nothing, and changes it with a rotation", async ({ expect }) => {
-      const { get, put, rotate } = await newIntegrator();
-      const created = await get({ user_group_id: "acme", name: "Acme" });
-      const same = await put({ user_group_id: "acme", name: "Acme" });
-      expect(same.headers.get("ETag")).toBe(created.headers.get("ETag"));
-      const rotated = await rotate(created.body.user_group.token);
-      expect(rotated.headers.get("ETag")).not.toBe(created.headers.get("ETag"));
     });
   });
 });
@@ -323,25 +272,27 @@ describe("DELETE /api/user", () => {
   });
 
   it.for([
-    ["the group's own id", { user_group_id: "acme" }, 200],
-    ["a data source of its mapping", { data_source_provided_id: "warehouse-7" }, 200],
-    ["both", { user_group_id: "acme", data_source_provided_id: "warehouse-7" }, 200],
-    ["another id", { user_group_id: "other" }, 409],
-    ["a data source that is not in its mapping", { data_source_provided_id: "warehouse-8" }, 409],
-    ["a schema id in place of a data source", { data_source_provided_id: "main" }, 409],
+    ["the group's own id", { user_group_id: "acme" }],
+    ["a data source of its mapping", { data_source_provided_id: "warehouse-7" }],
+    ["both", { user_group_id: "acme", data_source_provided_id: "warehouse-7" }],
+    ["another id", { user_group_id: "other" }, "user_group_id"],
+    ["a data source that is not in its mapping", { data_source_provided_id: "w-8" }, "data_source_provided_id"],
+    ["a schema id in place of a data source", { data_source_provided_id: "main" }, "data_source_provided_id"],
     [
-      "its id, and a data source that is not in its mapping",
+      "its id, and another data source",
       { user_group_id: "acme", data_source_provided_id: "x" },
-      409,
+      "data_source_provided_id",
     ],
-  ] as const)("guarded by %s", async ([, guards, status], { expect }) => {
+  ] as const)("guarded by %s", async ([, guards, guard], { expect }) => {
     const { get, remove, tokenOf } = await newIntegrator();
     const token = await tokenOf("acme", { mapping: { main: "warehouse-7" } });
 
-    const answer = await remove(token, guards);
+    const { status, body } = await remove(token, guards);
 
-    expect(answer.status).toBe(status);
-    expect(answer.body.error?.code).toBe(status === 409 ? "user_group_mismatch" : undefined);
-    expect((await get({ user_group_id: "acme" })).body.new_user_group).toBe(status === 200);
+    expect([status, body.error?.code, body.error?.guard]).toEqual(
+      guard ? [409, "user_group_mismatch", guard] : [200, undefined, undefined],
+    );
+    expect(body.error?.message ?? "").toContain(guard ?? "");
+    expect((await get({ user_group_id: "acme" })).body.new_user_group).toBe(guard === undefined);
   });
 });
