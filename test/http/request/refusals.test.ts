@@ -205,6 +205,11 @@ it.for([
   ["DELETE", "/health", "GET, HEAD"],
   ["POST", "/ready", "GET, HEAD"],
   ["PUT", "/", "GET, HEAD"],
+  ["GET", "/api/viewer_sessions", "POST"],
+  ["POST", "/.well-known/jwks.json", "GET, HEAD"],
+  ["PUT", "/api/viewer", "GET"],
+  ["HEAD", "/api/viewer", "GET"],
+  ["GET", "/api/viewer/query", "POST"],
 ] as const)("refuses %s %s with 405 and names the methods of the path", async ([method, path, allow], { expect }) => {
   const answer = await call(method, path);
   expect(answer.status).toBe(405);
@@ -444,10 +449,20 @@ it("answers a browser's preflight on every route, so that its page can read refu
   for (const path of ROUTES.map((route) => route.path)) {
     const headers = { Origin: "https://page.example", "Access-Control-Request-Method": "PUT" };
     const preflight = await call("OPTIONS", path, { headers, undocumented: "A preflight is not an operation." });
-    expect(preflight.status).toBe(204);
+    expect([preflight.status, preflight.headers.get("Access-Control-Allow-Origin")]).toEqual([204, "*"]);
     expect(preflight.headers.get("Access-Control-Allow-Methods")).toContain("PUT");
     const allowed = preflight.headers.get("Access-Control-Allow-Headers")?.toLowerCase().split(",");
-    const sent = ["authorization", "idempotency-key", "traceparent", "tracestate", "baggage", "sentry-trace", "b3"];
+    const sent = [
+      "authorization",
+      "content-type",
+      "cache-control",
+      "idempotency-key",
+      "traceparent",
+      "tracestate",
+      "baggage",
+      "sentry-trace",
+      "b3",
+    ];
     expect(allowed).toEqual(expect.arrayContaining([...sent, "x-datadog-trace-id", "x-requested-with"]));
   }
 });

@@ -5,10 +5,8 @@ import { ENDED_SESSIONS_MAX } from "../../../../common/limits.ts";
 import { type Answer, call, codeOf } from "../../../support/client.ts";
 import { NOW } from "../../../support/clock.ts";
 import { bearer, claimsIn, restore, sessionOf, setSuspended } from "../../../support/sessions.ts";
-import { issueKey, issueOperator, newIntegrator } from "../../../support/states.ts";
+import { issueKey, newIntegrator } from "../../../support/states.ts";
 import { view } from "../../../support/viewers.ts";
-
-const OF_ACME = "?workspace=acme&environment=Testing";
 
 beforeEach(() => {
   vi.useFakeTimers({ now: NOW, toFake: ["Date"] });
@@ -169,16 +167,6 @@ describe("POST /api/viewer_sessions/end", () => {
       404,
       "user_group_not_found",
     ]);
-  });
-
-  it("may be called by operators from support on, who name the environment", async ({ expect }) => {
-    const { sessions, events } = await start();
-    const session = await sessions();
-    const [support, viewer] = [await issueOperator("support"), await issueOperator("viewer")];
-    expect(codeOf(await end(viewer, { session }, OF_ACME))).toEqual([403, "insufficient_access"]);
-    expect((await end(support, { session, reason: "asked" }, OF_ACME)).status).toBe(200);
-    expect(codeOf(await view(session))).toEqual(REVOKED);
-    expect(await events()).toMatchObject([{ actor: { kind: "operator" }, reason: "asked" }]);
   });
 
   it("ends no answer of a session that may be stale, and each after that time", async ({ expect }) => {

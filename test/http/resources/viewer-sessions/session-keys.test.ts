@@ -1,5 +1,5 @@
 import { env } from "cloudflare:workers";
-import { createLocalJWKSet, decodeProtectedHeader, errors, type JSONWebKeySet, jwtVerify } from "jose";
+import { createLocalJWKSet, decodeProtectedHeader, type JSONWebKeySet, jwtVerify } from "jose";
 import { beforeEach, describe, it, vi } from "vitest";
 import { JWKS_SECONDS } from "../../../../common/limits.ts";
 import { call, codeOf } from "../../../support/client.ts";
@@ -79,13 +79,6 @@ describe("GET /.well-known/jwks.json", () => {
     ]);
   });
 
-  it("refuses all other methods with 405", async ({ expect }) => {
-    for (const method of ["POST", "PUT", "DELETE"]) {
-      const answer = await call(method, "/.well-known/jwks.json");
-      expect([answer.status, answer.headers.get("Allow")]).toEqual([405, "GET, HEAD"]);
-    }
-  });
-
   it("has the keys of the whole ring, in its order", async ({ expect }) => {
     const [one, two] = [await kidsAt("k1"), await kidsAt("k2")];
     expect(await kidsAt("k1,k2")).toEqual([...one, ...two]);
@@ -133,62 +126,12 @@ describe("GET /.well-known/openid-configuration", () => {
   });
 });
 
-describe("a verifier with nothing but the public keys", () => {
-  const verifierOf = async (callEnv: Env) => {
-    const keys: JSONWebKeySet = (await fetchKeys(callEnv)).body;
-    return (session: string) =>
-      jwtVerify(session, createLocalJWKSet(keys), {
-        currentDate: new Date(Date.now()),
-        algorithms: ["ES256"],
-        typ: "JWT",
-        issuer: "http://localhost",
-        audience: "acme/Testing",
-      });
-  };
-
-  it("verifies a session and reads the claims", async ({ expect }) => {
-    const { key, tokenOf } = await newIntegrator();
-    await tokenOf("acme", { properties: { region: "eu" } });
-    const session = await sessionOf(key, { viewer_id: "ann", include_variables: true });
-    const { payload, protectedHeader } = await (await verifierOf(env))(session);
-    expect(payload).toMatchObject({
-      sub: "acme",
-      team_id: 1,
-      viewer_id: "ann",
-      variables: { "user_group.region": "eu" },
-    });
-    expect(protectedHeader.kid).toBe((await fetchKeys()).body.keys[0].kid);
-  });
-
-  it("finds no properties that were not asked for", async ({ expect }) => {
-    const { key, tokenOf } = await newIntegrator();
-    await tokenOf("acme", { name: "Acme Secrets", mapping: { m: "warehouse-7" }, properties: { secret: "eu-west" } });
-    const plain = atob((await sessionOf(key)).split(".")[1]?.replaceAll("-", "+").replaceAll("_", "/") ?? "");
-    expect(plain).toContain('"sub":"acme"');
-    for (const value of ["Acme Secrets", "warehouse-7", "secret", "eu-west"]) expect(plain).not.toContain(value);
-  });
-
-  it("refuses an expired and a changed session, and one for another audience", async ({ expect }) => {
-    const { key, tokenOf } = await newIntegrator();
-    await tokenOf("acme");
-    const verify = await verifierOf(env);
-    const session = await sessionOf(key);
-    const [header, , signature] = session.split(".");
-    const changed = btoa(JSON.stringify({ ...claimsIn(session), sub: "other" })).replace(/=+$/, "");
-    await expect(verify(`${header}.${changed}.${signature}`)).rejects.toThrow(errors.JWSSignatureVerificationFailed);
-
-    const stranger = await newIntegrator({ environment: "Customer" });
-    await stranger.tokenOf("acme");
-    await expect(verify(await sessionOf(stranger.key))).rejects.toThrow('unexpected "aud"');
-    passSeconds(300);
-    await expect(verify(session)).rejects.toThrow(errors.JWTExpired);
-  });
-
-  it("refuses sessions of another deployment", async ({ expect }) => {
-    const { key } = await acmeAt("k2");
-    const session = await sessionOf(key, {}, isolateAt("k2"));
-    await expect((await verifierOf(isolateAt("k1")))(session)).rejects.toThrow(errors.JWKSNoMatchingKey);
-  });
+it("a session shows no properties that were not asked for", async ({ expect }) => {
+  const { key, tokenOf } = await newIntegrator();
+  await tokenOf("acme", { name: "Acme Secrets", mapping: { m: "warehouse-7" }, properties: { secret: "eu-west" } });
+  const plain = atob((await sessionOf(key)).split(".")[1]?.replaceAll("-", "+").replaceAll("_", "/") ?? "");
+  expect(plain).toContain('"sub":"acme"');
+  for (const value of ["Acme Secrets", "warehouse-7", "secret", "eu-west"]) expect(plain).not.toContain(value);
 });
 
 /** A verifier that fetches the keys again when its copy is 300 seconds old, and never sooner. */
@@ -302,16 +245,5 @@ describe("signing keys that rotate in steps", () => {
     for (const session of sessions)
       for (const step of ["k1,k2", "k2,k1"] as const)
         expect(codeOf(await view(session, {}, isolateAt(step)))).toEqual([401, "credential_revoked"]);
-  });
-
-  it("need no new key of an integrator until the old one leaves", async ({ expect }) => {
-    const { key } = await acmeAt("k1");
-    for (const step of ORDER.slice(0, 3)) expect(await sessionOf(key, {}, isolateAt(step))).toMatch(/^eyJ/);
-    const { status } = await call("POST", "/api/viewer_sessions", {
-      credential: key,
-      body: { user_group_id: "acme" },
-      env: isolateAt("k2"),
-    });
-    expect(status).toBe(401);
   });
 });

@@ -1,6 +1,6 @@
 import { describe, it } from "vitest";
 import { call, codeOf } from "../../../support/client.ts";
-import { mint, sessionOf, setSuspended } from "../../../support/sessions.ts";
+import { mint, sessionOf } from "../../../support/sessions.ts";
 import { newIntegrator } from "../../../support/states.ts";
 
 const check = (credential: string | undefined, search: string, options: { method?: string; headers?: object } = {}) =>
@@ -71,25 +71,6 @@ describe("GET /api/viewer/check", () => {
     const answer = await check(await tokenOf("acme"), "?audience=acme/Customer");
     expect(codeOf(answer)).toEqual([403, "audience_mismatch"]);
     expect(identityIn(answer)).toEqual([null, null, null, null]);
-  });
-
-  it("refuses keys, a suspended group, a rotated token and a page of another origin, as GET /api/viewer does", async ({
-    expect,
-  }) => {
-    const { key, tokenOf } = await newIntegrator();
-    const token = await tokenOf("acme");
-    const session = await sessionOf(key, { origins: ["https://app.example.com"] });
-    expect(codeOf(await check(key, AUDIENCE))).toEqual([401, "unauthenticated"]);
-    const other = { headers: { Origin: "https://other.example.com" } };
-    expect(codeOf(await check(session, AUDIENCE, other))).toEqual([403, "origin_not_allowed"]);
-    expect((await check(session, AUDIENCE, { headers: { Origin: "https://app.example.com" } })).status).toBe(204);
-    await setSuspended(key, true);
-    for (const credential of [token, session])
-      expect(codeOf(await check(credential, AUDIENCE))).toEqual([403, "user_group_suspended"]);
-    await setSuspended(key, false);
-    await call("POST", "/api/user", { credential: key, body: { current_token: token } });
-    for (const credential of [token, session])
-      expect(codeOf(await check(credential, AUDIENCE))).toEqual([401, "credential_revoked"]);
   });
 
   it("may be answered by a session that was minted with max_stale_seconds, with its age", async ({ expect }) => {
