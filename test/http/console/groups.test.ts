@@ -433,8 +433,3 @@ it("shows 16 KiB of nested properties on a page that stays small", async ({ expe
     expect(body.length).toBeLessThan(48_000);
   }
 });
-
-it("is turned off by CONSOLE", async ({ expect }) => {
-  const off = { ...env, CONSOLE: "off" };
-  expect((await call("GET", "/console", { env: off })).status).toBe(404);
-});

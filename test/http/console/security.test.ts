@@ -19,6 +19,8 @@ const SIGNED_IN = CONSOLE_ROUTES.filter(({ access }) => access.role !== undefine
 const FORMS = SIGNED_IN.filter(({ method }) => method === "POST");
 const CHANGES = FORMS.filter(({ access }) => !access.form?.changesNothing);
 
+const ACME = "/console/environments/acme/Testing";
+
 /** Where a request without a valid session is led to. */
 const isLedToSignIn = ({ status, headers }: { status: number; headers: Headers }) =>
   status === 303 && headers.get("Location")?.startsWith("/console/sign-in") === true;
@@ -38,6 +40,16 @@ const adminCookie = async () => {
 
 it("has an entry for each route of the router, and no other", ({ expect }) => {
   expect(CONSOLE_ROUTES.map(({ name }) => name).toSorted()).toEqual(PAGE_NAMES.toSorted());
+});
+
+it("asks on each page for the role of the design", ({ expect }) => {
+  const pathsOf = (role: string) =>
+    new Set(SIGNED_IN.filter(({ access }) => access.role === role).map(({ path }) => path.replace(ACME, "")));
+  const ofKeys = ["/keys/issue", "/keys/1/roll", "/keys/1/revoke", "/erase", "/groups/1/delete", "/groups/1/purge"];
+  const ofOperators = ["issue", "1/roll", "1/revoke"].map((path) => `/console/operators/${path}`);
+  expect(pathsOf("admin")).toEqual(new Set(["/console/environments/create", ...ofOperators, ...ofKeys]));
+  const ofSupport = ["edit", "rotate", "suspend", "resume", "end-sessions", "restore"];
+  expect(pathsOf("support")).toEqual(new Set(ofSupport.map((path) => `/groups/1/${path}`)));
 });
 
 describe.for(CONSOLE_ROUTES)("$name", (route) => {
@@ -119,7 +131,7 @@ it("only the pages that read much at once count as lists", async ({ expect }) =>
   const inAcme = ["", "/events", "/groups", "/groups/1/events", "/keys"];
   expect(listed.toSorted()).toEqual([
     "/console/environments",
-    ...inAcme.map((path) => `/console/environments/acme/Testing${path}`),
+    ...inAcme.map((path) => ACME + path),
     "/console/events",
     "/console/operators",
   ]);
@@ -145,7 +157,7 @@ it("no page takes a session that was ended, is idle, or is eight hours old", asy
   const old = await signIn(key);
   for (let minutes = 30; minutes <= 8 * 60; minutes += 25) {
     vi.setSystemTime(NOW.getTime() + minutes * 60_000);
-    expect((await old.get("/console/environments/acme/Testing/groups")).status).toBe(200);
+    expect((await old.get(`${ACME}/groups`)).status).toBe(200);
   }
   vi.setSystemTime(NOW.getTime() + 8.5 * 60 * 60_000);
   expect(await takenBy(old.cookie)).toEqual([]);
