@@ -151,15 +151,3 @@ it("a forged, truncated or mistyped credential costs nothing at all", async ({ e
   }
   expect(costs).toEqual({ rpcs: [], kv: [] });
 });
-
-it("a token with any character changed costs nothing at all either", async ({ expect }) => {
-  const { watched, costs } = watchedEnv();
-  const { tokenOf } = await newIntegrator();
-  const token = await tokenOf("acme");
-  for (let at = 0; at < token.length; at += 1) {
-    const credential = token.slice(0, at) + (token[at] === "x" ? "y" : "x") + token.slice(at + 1);
-    const headers = { "Cache-Control": "max-age=60" };
-    expect((await call("GET", "/api/viewer", { credential, headers, env: watched })).status).toBe(401);
-  }
-  expect(costs).toEqual({ rpcs: [], kv: [] });
-});

@@ -268,17 +268,6 @@ describe("the pages of a backup", () => {
     expect(normalized((await by.list({ limit: "1000" })).body)).toEqual(normalized(JSON.parse(before)));
     for (const ended of [session, ofBen]) expect(codeOf(await view(ended))).toEqual(REVOKED);
   });
-
-  it("are for admins, and of one environment", async ({ expect }) => {
-    const { key } = await start();
-    expect(codeOf(await backupPage(OF_ACME, undefined, key))).toEqual([401, "unauthenticated"]);
-    const support = await issueOperator("support");
-    expect(codeOf(await backupPage(OF_ACME, undefined, support))).toEqual([403, "insufficient_access"]);
-    expect(codeOf(await backupPage("", undefined, support))).toEqual([403, "insufficient_access"]);
-    expect((await backupPage("", undefined, await issueOperator("admin"))).status).toBe(200);
-    expect(codeOf(await backupPage(inEnvironment("nobody")))).toEqual([404, "environment_not_found"]);
-    for (const cursor of ["x", "WzEsMl0", ""]) expect((await backupPage(OF_ACME, cursor)).status).toBe(422);
-  });
 });
 
 const normalized = ({ user_groups: groups }: { user_groups: Record<string, unknown>[] }) =>

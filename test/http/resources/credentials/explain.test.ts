@@ -195,15 +195,6 @@ describe("the reason", () => {
   });
 });
 
-it("says the first code that the call itself is refused with", async () => {
-  const { key, session, token } = await newViewer();
-  await setSuspended(key, true);
-  for (const credential of [session, token]) {
-    const viewed = await call("GET", "/api/viewer", { credential });
-    expect((await explain(credential)).reasons[0].code).toBe(viewed.body.error.code);
-  }
-});
-
 describe("a text that this service has not signed", () => {
   const UNKNOWN = { kind: "unknown", number: null, audience: null, valid: false };
 
@@ -281,38 +272,6 @@ describe("a credential that was signed with a stolen key", () => {
       storage.sql.exec("SELECT name FROM sqlite_master WHERE name NOT GLOB '_cf_*'").toArray(),
     );
     expect(tables).toEqual([]);
-  });
-});
-
-describe("who may ask", () => {
-  it("is an operator from viewer on, and neither an API key, a viewer nor the role backup", async () => {
-    const { key, token, session } = await newViewer();
-    const ask = async (credential: string) =>
-      codeOf(await call("POST", PATH, { credential, body: { credential: token } }));
-    for (const role of ["viewer", "support", "admin"] as const)
-      expect(await ask(await issueOperator(role))).toEqual([200, undefined]);
-    for (const credential of [key, token, session]) expect(await ask(credential)).toEqual([401, "unauthenticated"]);
-    const nightly = await issueOperator("backup");
-    for (const asked of [token, session, key, nightly, "x"]) {
-      const answer = await call("POST", PATH, { credential: nightly, body: { credential: asked } });
-      expect(codeOf(answer)).toEqual([403, "insufficient_access"]);
-    }
-  });
-
-  it("is no longer an operator whose key was revoked", async () => {
-    const { token, key } = await newViewer();
-    const ada = await issueOperator("admin");
-    await call("DELETE", "/api/operators/1", { credential: operator, body: {} });
-    for (const asked of [token, key, ada, "x"])
-      expect(codeOf(await call("POST", PATH, { credential: ada, body: { credential: asked } }))).toEqual([
-        401,
-        "credential_revoked",
-      ]);
-  });
-
-  it("names the credential in the body alone", async () => {
-    const answer = await call("POST", `${PATH}?credential=x`, { credential: operator, body: { credential: "x" } });
-    expect(codeOf(answer)).toEqual([422, "invalid_body"]);
   });
 });
 

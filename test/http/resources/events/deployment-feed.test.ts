@@ -5,7 +5,7 @@ import { REGISTRY_NAME } from "../../../../src/domain/placement.ts";
 import { type Answer, call, codeOf } from "../../../support/client.ts";
 import { NOW } from "../../../support/clock.ts";
 import { CREDENTIAL_PATTERN } from "../../../support/credential-pattern.ts";
-import { inEnvironment, issueKey, issueOperator, newIntegrator, operator } from "../../../support/states.ts";
+import { issueKey, issueOperator, newIntegrator, operator } from "../../../support/states.ts";
 
 const DAY_MS = 24 * 60 * 60 * 1000;
 const BOOTSTRAP = { kind: "operator", id: null, name: "bootstrap" };
@@ -152,32 +152,12 @@ describe("a cursor of the deployment's feed", () => {
     expect((await list({ cursor: ofEnvironment, ...named })).body.events).toEqual([]);
   });
 
-  it("of a registry that was made again is 410", async ({ expect }) => {
-    await changeEverything();
-    const { next_cursor: cursor } = (await list({ cursor: "latest" })).body;
-    await runInDurableObject(registry(), (_, { storage }) => {
-      storage.sql.exec("UPDATE feed SET incarnation = 'another'");
-    });
-    expect(codeOf(await list({ cursor }))).toEqual([410, "cursor_expired"]);
-  });
-
   it("of a registry that has lost its tables is 410", async ({ expect }) => {
     await changeEverything();
     const { next_cursor: cursor } = (await list({ cursor: "latest" })).body;
     await runInDurableObject(registry(), (_, { storage }) => storage.deleteAll());
     await evictDurableObject(registry());
     expect(codeOf(await list({ cursor }))).toEqual([410, "cursor_expired"]);
-  });
-});
-
-describe("an operator in an environment's feed", () => {
-  it("sees what an API key sees", async ({ expect }) => {
-    const { key, tokenOf } = await newIntegrator();
-    await tokenOf("acme");
-    const viewer = await issueOperator("viewer");
-    const { body } = await call("GET", `/api/events${inEnvironment()}&limit=1`, { credential: viewer });
-    expect(body).toEqual((await list({ limit: "1" }, key)).body);
-    expect(body).toMatchObject({ events: [{ type: "api_key.issued", actor: BOOTSTRAP }], has_more: true });
   });
 });
 

@@ -219,24 +219,6 @@ it("the log line of a call names its group, its key and its operator", async ({ 
   expect(logLines.at(-1)).toMatchObject({ operator: "bootstrap", subject_key_id: 1 });
 });
 
-describe("GET /api/user_groups/{team_id}", () => {
-  const show = (credential: string, teamId: string) => call("GET", `/api/user_groups/${teamId}`, { credential });
-
-  it("shows a group as the list does, and creates none", async ({ expect }) => {
-    const { key, tokenOf } = await newIntegrator();
-    await tokenOf("acme", { mapping: { m: "d" }, properties: { a: 1 } });
-    const [listed] = (await call("GET", "/api/user_groups", { credential: key })).body.user_groups;
-    expect((await show(key, "1")).body).toEqual({ success: 1, user_group: listed });
-    expect((await show(await issueKey({ access: "read" }), "1")).status).toBe(200);
-  });
-
-  it.for(["2", "0", "01", "1.0", "x", "-1", "9".repeat(30)])("answers 404 for %s", async (teamId, { expect }) => {
-    const { key, tokenOf } = await newIntegrator();
-    await tokenOf("acme");
-    expect(codeOf(await show(key, teamId))).toEqual([404, "user_group_not_found"]);
-  });
-});
-
 describe("the filter actor", () => {
   it("selects the changes of one key, one operator, the bootstrap token or the service", async ({ expect }) => {
     const { key, get, tokenOf, remove } = await newIntegrator();
