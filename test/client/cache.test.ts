@@ -4,7 +4,7 @@ import { build } from "esbuild";
 import { describe, inject, it, onTestFinished } from "vitest";
 import { startWorkerd } from "../../cli/src/serve/workerd.ts";
 import { SOCKET, textOf } from "../../cli/src/serve/workerd-config.ts";
-import { UserGroupClient, ViewerClient } from "../../client/src/index.ts";
+import { UserGroupClient } from "../../client/src/index.ts";
 import { newFolder } from "../support/node/new-folder.ts";
 import { errorOf } from "../support/node/refused.ts";
 import { refusal, standIn } from "../support/node/stand-in.ts";
@@ -29,20 +29,6 @@ it("a fetch that caches, as Next's does, shows a suspended group as suspended", 
   expect((await groups.get({ teamId: group.teamId })).state).toBe("active");
   await groups.suspend({ userGroupId: "cached" });
   expect((await groups.get({ teamId: group.teamId })).state).toBe("suspended");
-});
-
-it("a session with maxStaleSeconds gets its stale answer, and a token a fresh one", async ({ expect }) => {
-  const groups = new UserGroupClient({ url: service, apiKey: key });
-  const { group } = await groups.ensure({ userGroupId: "stale", name: "Before" });
-  const session = await groups.mintSession({ userGroupId: "stale", maxStaleSeconds: 300 });
-  await groups.update({ userGroupId: "stale", name: "After" });
-  const viewer = new ViewerClient({ url: service, session: async () => session });
-  expect((await viewer.view()).group.name).toBe("Before");
-  const { params } = await viewer.bindQuery({ sql: "SELECT {{user_group_name}}" });
-  expect(params).toEqual(["Before"]);
-  expect((await groups.asViewer({ session: session.token }).view()).group.name).toBe("Before");
-  expect((await viewer.view({ maxAgeSeconds: 0 })).group.name).toBe("After");
-  expect((await new ViewerClient({ url: service, token: group.token }).view()).group.name).toBe("After");
 });
 
 /** A Worker that makes the calls with its own `fetch`. It returns the code of the error that each ends with. */

@@ -290,6 +290,23 @@ describe("a value that JSON cannot hold", () => {
     },
   );
 
+  it("is refused as a value of a query, and as all of them", async ({ expect }) => {
+    const outcomes = async (all: unknown[]) => {
+      const calls = all.map((values) => viewer.bindQuery({ sql: "1", values: values as never }));
+      return (await Promise.allSettled(calls)).map((each) => each.status === "rejected" && String(each.reason));
+    };
+    const values = [undefined, Number.NaN, new Date(Number.NaN), () => 1].map((from) => ({ from }));
+    expect(await outcomes(values)).toEqual(values.map(() => "TypeError: Give from."));
+    const contents = [
+      new Map([["a", 1]]),
+      new Set(["a"]),
+      new URLSearchParams("a=1"),
+      new FormData(),
+      () => ({ a: 1 }),
+    ];
+    expect(await outcomes(contents)).toEqual(contents.map(() => "TypeError: Give values."));
+  });
+
   it("is no plain object of any realm, no date, and no object with fields or toJSON", async ({ expect }) => {
     class Shop {
       readonly id = 7;

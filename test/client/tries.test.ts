@@ -50,6 +50,8 @@ type Caller = (clients: ReturnType<typeof clientsOf>, options?: CallOptions) => 
 const RETRYABLE: [string, Caller][] = [
   ["ensure", ({ groups }, options) => groups.ensure({ userGroupId: "a" }, options)],
   ["update", ({ groups }, options) => groups.update({ userGroupId: "a", name: "b" }, options)],
+  ["mintSession", ({ groups }, options) => groups.mintSession({ userGroupId: "a" }, options)],
+  ["endSessions", ({ groups }, options) => groups.endSessions({ userGroupId: "a" }, options)],
   ["rotateToken", ({ groups }, options) => groups.rotateToken({ currentToken: TOKEN }, options)],
   ["remove", ({ groups }, options) => groups.remove({ currentToken: TOKEN }, options)],
   ["list", ({ groups }, options) => Array.fromAsync(groups.list({}, options))],
@@ -827,13 +829,8 @@ describe("an argument that cannot work is refused before any call", () => {
     for (const call of [
       () => client.update({ userGroupId: "a", ifMatch: "\n" }),
       () => client.rotateToken({ currentToken: TOKEN }, { idempotencyKey: "\n" }),
-      () => client.ensure(properties([Number.NaN])),
       () => client.ensure(properties(Number.POSITIVE_INFINITY)),
-      () => client.ensure(properties([undefined])),
       () => client.ensure(properties(new Array(3))),
-      () => client.ensure(properties([() => 1])),
-      () => client.ensure(properties([Symbol("s")])),
-      () => client.ensure(properties(new Date(Number.NaN))),
       () => client.list({ prefix: "\ud83d" }).next(),
     ])
       await expect(call()).rejects.toThrow(TypeError);
