@@ -16,7 +16,7 @@ import fc from "fast-check";
 import { describe, inject, it, onTestFinished } from "vitest";
 import { OperatorClient, UserGroupClient } from "../../client/src/index.ts";
 import { commandsOf, envOf } from "../support/node/backups.ts";
-import { outcomeOf, runCommand, startCommand } from "../support/node/commands.ts";
+import { runCommand } from "../support/node/commands.ts";
 import { newFolder } from "../support/node/new-folder.ts";
 import { type PlainService, startPlainService } from "../support/node/plain-workerd.ts";
 import { RELEASES, recorded } from "../support/node/releases.ts";
@@ -352,25 +352,5 @@ describe("ug restore of the registry", () => {
     expect((await runCommand("restore", [file], { ...env, OPERATOR_KEY: "" })).status).toBe(0);
     // Once it is restored, the key works again.
     expect((await runCommand("restore", [file], env)).status).toBe(0);
-  });
-});
-
-describe("ug operators issue --role backup", () => {
-  it("makes a key that backs up all, and does nothing else", async ({ expect }) => {
-    const { service, run } = await start();
-    const issued = await runCommand(
-      "operators",
-      ["issue", "--name", "nightly", "--role", "backup", "--json"],
-      envOf(service),
-    );
-    const { key, operator } = JSON.parse(issued.stdout);
-    expect(operator.role).toBe("backup");
-    const env = { SERVICE_URL: service.url, OPERATOR_KEY: key };
-    const folder = newFolder();
-    expect((await runCommand("backup", ["--all", folder, "--keep", "3"], env)).status).toBe(0);
-    expect((await runCommand("whoami", [], env)).stdout).toContain("backup");
-    const refused = await outcomeOf(startCommand("groups", ["list", ...WHERE], env));
-    expect([refused.status, refused.stderr]).toEqual([1, expect.stringContaining("may not make this call")]);
-    expect((await run("operators", "list")).stdout).toMatch(/nightly +backup/);
   });
 });

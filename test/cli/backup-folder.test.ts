@@ -7,6 +7,7 @@ import { OperatorClient, UserGroupClient } from "../../client/src/index.ts";
 import { commandsOf } from "../support/node/backups.ts";
 import { newFolder } from "../support/node/new-folder.ts";
 import { type PlainService, startPlainService } from "../support/node/plain-workerd.ts";
+import { printedOn } from "../support/node/printed.ts";
 import { endGroup, runNode, waitUntil } from "../support/node/service.ts";
 
 const OLD = "2020-01-01T03-00-00Z";
@@ -150,17 +151,13 @@ describe("ug serve --backups", () => {
     const options = ["--port", "0", "--metrics-port", "0", "--persist-to", "state", "--backups", backups];
     const child = runNode(newFolder(), ["--", join(process.cwd(), "cli/src/main.ts"), "serve", ...options]);
     onTestFinished(() => endGroup(child, "SIGKILL"));
-    let output = "";
-    for (const stream of [child.stdout, child.stderr])
-      stream?.on("data", (data) => {
-        output += data;
-      });
-    await waitUntil(() => output.includes("Ctrl-C"), "the service was ready");
-    const [, url = ""] = /Metrics: (\S+)/.exec(output) ?? [];
+    const output = printedOn(child.stdout, child.stderr);
+    await waitUntil(() => output.text.includes("Ctrl-C"), "the service was ready");
+    const [, url = ""] = /Metrics: (\S+)/.exec(output.text) ?? [];
     const metrics = async () => (await fetch(url)).text();
     const metric = async (name: string) =>
       new RegExp(`^ug_${name}(?:\\{.*\\})? (\\S+)$`, "m").exec(await metrics())?.[1];
-    return { metric, metrics, output: () => output };
+    return { metric, metrics, output };
   }
 
   it("has the age of the newest backup, and warns of one on the disk of the state", async ({ expect }) => {
@@ -171,7 +168,7 @@ describe("ug serve --backups", () => {
     const age = (Date.now() - Date.parse("2020-01-01T03:00:00Z")) / 1000;
     expect(Math.abs(Number(await metric("newest_backup_age_seconds")) - age)).toBeLessThan(60);
     expect(await metric("backups_share_disk")).toBe("1");
-    expect(output()).toContain(`The backups in ${backups} are on the disk of the state, and are lost with it.`);
+    expect(output.text).toContain(`The backups in ${backups} are on the disk of the state, and are lost with it.`);
   });
 
   it("measures the machine and the service", async ({ expect }) => {

@@ -20,6 +20,7 @@ import { Agent, request } from "undici";
 import { afterAll, beforeAll, describe, it, onTestFinished } from "vitest";
 import { outcomeOf } from "../support/node/commands.ts";
 import { newFolder } from "../support/node/new-folder.ts";
+import { printedOn } from "../support/node/printed.ts";
 import { endGroup, launcherPidOf, runIn, waitUntil } from "../support/node/service.ts";
 import { smallCopy, stageRelease } from "../support/node/staged-release.ts";
 
@@ -123,11 +124,8 @@ describe.skipIf(!SYSTEMD)(`the systemd units${SYSTEMD ? "" : ", skipped: systemd
       const serve = [process.execPath, "--", join(process.cwd(), "cli/src/main.ts"), "serve", "--port", "0"];
       const state = ["--persist-to", join(folder, "state")];
       const child = runIn(folder, ["strace", "-f", "-qq", "-o", trace, ...serve, ...state]);
-      let output = "";
-      child.stdout?.on("data", (data) => {
-        output += data;
-      });
-      await waitUntil(() => output.includes("Ctrl-C"), "the service was ready");
+      const output = printedOn(child.stdout);
+      await waitUntil(() => output.text.includes("Ctrl-C"), "the service was ready");
       await endGroup(child, "SIGTERM");
       const used = new Set([...readFileSync(trace, "utf8").matchAll(/^\d+ +([a-z_0-9]+)\(/gm)].map(([, name]) => name));
       const allowed = allowedCalls();
@@ -349,12 +347,9 @@ it("the command of the Containerfile runs the service", async ({ expect }) => {
   expect(program).toBe("ug");
   const child = runIn(process.cwd(), ["cli/ug.mjs", ...args.map((arg) => moved(arg, here)), "--port", "0"]);
   onTestFinished(() => endGroup(child, "SIGKILL"));
-  let output = "";
-  child.stdout?.on("data", (data) => {
-    output += data;
-  });
-  await waitUntil(() => output.includes("Ctrl-C"), "the service was ready");
-  const [, url] = /ready at (\S+)/.exec(output) ?? [];
+  const output = printedOn(child.stdout);
+  await waitUntil(() => output.text.includes("Ctrl-C"), "the service was ready");
+  const [, url] = /ready at (\S+)/.exec(output.text) ?? [];
   expect((await fetch(`${url}/health`)).status).toBe(200);
 });
 

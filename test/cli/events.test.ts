@@ -3,11 +3,12 @@ import { OperatorClient, UserGroupClient } from "../../client/src/index.ts";
 import { pageOf } from "../proof/restore-pages.ts";
 import { type Outcome, outcomeOf, runCommand, startCommand } from "../support/node/commands.ts";
 import { startPlainService } from "../support/node/plain-workerd.ts";
-import { runIn, waitUntil } from "../support/node/service.ts";
+import { printedOn } from "../support/node/printed.ts";
+import { waitUntil } from "../support/node/service.ts";
 import { refusal, standIn } from "../support/node/stand-in.ts";
 import { keyOfWorkspace } from "../support/node/workspace.ts";
 
-const { url, folder, operatorToken } = inject("service");
+const { url, operatorToken } = inject("service");
 
 const events = (args: readonly string[], apiKey: string): Promise<Outcome> =>
   runCommand("events", args, { API_KEY: apiKey });
@@ -15,10 +16,7 @@ const events = (args: readonly string[], apiKey: string): Promise<Outcome> =>
 /** Starts the command in a process of its own, which gets signals. `output` has what it printed so far. */
 function startEvents(args: readonly string[], apiKey: string, at = url) {
   const child = startCommand("events", args, { API_KEY: apiKey, SERVICE_URL: at });
-  const output = { stdout: "" };
-  child.stdout?.on("data", (chunk) => {
-    output.stdout += chunk;
-  });
+  const output = printedOn(child.stdout);
   return { child, output, outcome: outcomeOf(child) };
 }
 
@@ -76,7 +74,7 @@ it("--follow prints changes as they are made, until Ctrl-C", async ({ expect }) 
   await waitUntil(async () => {
     count += 1;
     await client.ensure({ userGroupId: `g-${count}` });
-    return output.stdout.includes('"g-');
+    return output.text.includes('"g-');
   }, "a change was printed");
   child.kill("SIGINT");
   const { status, stdout, stderr } = await outcome;
@@ -85,39 +83,6 @@ it("--follow prints changes as they are made, until Ctrl-C", async ({ expect }) 
   expect(printed).toEqual(printed.map((_, index) => (printed[0] ?? 0) + index));
   expect(stdout).not.toContain('"acme"');
   expect(stderr).toMatch(/--cursor [\w-]+$/);
-});
-
-it("--follow waits for a service that restarts, and prints each event once", async ({ expect }) => {
-  const page = (id: number) => ({
-    status: 200,
-    body: {
-      success: 1,
-      events: [
-        {
-          id,
-          at: "2035-01-01T00:00:00.000Z",
-          type: "t",
-          actor: { kind: "system", id: null, name: "\u009b31m" },
-          request_id: "r",
-        },
-      ],
-      next_cursor: String(id),
-      has_more: true,
-    },
-  });
-  const { url: at } = await standIn(({ path }, count) => {
-    const after = Number(/cursor=(\d+)/.exec(path)?.[1] ?? 0);
-    if (count > 1 && count < 8) return count % 2 === 0 ? "drop" : refusal(503, "directory_unavailable");
-    return after < 3 ? page(after + 1) : { status: 200, body: { ...page(3).body, events: [], has_more: false } };
-  });
-  const { child, output, outcome } = startEvents(["--follow", "--json"], "k", at);
-  await waitUntil(() => output.stdout.includes('"id":3'), "the last event was printed");
-  child.kill("SIGTERM");
-  const { status, stdout, stderr } = await outcome;
-  expect(stdout.split("\n").map((line) => JSON.parse(line).id)).toEqual([1, 2, 3]);
-  expect(stdout).toContain("\\u009b31m");
-  expect(stderr).toMatch(/^Waiting for the service: .*\n[\s\S]*--cursor 3$/);
-  expect(status).toBe(0);
 });
 
 describe("for an operator", () => {
@@ -178,49 +143,11 @@ describe("for an operator", () => {
 });
 
 describe("fails with a sentence", () => {
-  it.for<[string, string[], string, RegExp, number]>([
-    ["for an unknown option", ["--nope"], "k", /Unknown option '--nope'/, 2],
-    ["for an argument", ["export"], "k", /Too many arguments/, 2],
-    ["without an API key", [], "", /Set API_KEY/, 1],
-    ["for a refused key", [], "k", /refused API_KEY \(unauthenticated\)/, 1],
-    ["where there is no service", ["--url", "http://127.0.0.1:1"], "k", /cannot be reached/, 3],
-  ])("%s", async ([, args, apiKey, sentence, expected], { expect }) => {
-    const { status, stdout, stderr } = await events(args, apiKey);
-    expect(stderr).toMatch(sentence);
-    expect(stderr.split("\n")).toHaveLength(1);
-    expect([status, stdout]).toEqual([expected, ""]);
-  });
-
   it("for an unknown type and a foreign cursor", async ({ expect }) => {
     const { apiKey } = await changed("events-refused");
     expect((await events(["--type", "nope"], apiKey)).stderr).toMatch(/Give a type of event/);
     expect((await events(["--cursor", "nope"], apiKey)).stderr).toMatch(/Give a next_cursor/);
   });
-
-  it("when standard output is full", async ({ expect }) => {
-    const { apiKey } = await changed("events-full");
-    const env = { API_KEY: apiKey, SERVICE_URL: url };
-    const { status, stderr } = await outcomeOf(
-      runIn(folder, ["sh", "-c", "node -- cli/ug.mjs events >/dev/full"], env),
-    );
-    expect([status, stderr]).toEqual([1, "error: Standard output could not be written: ENOSPC."]);
-  });
-});
-
-it("--help shows every option", async ({ expect }) => {
-  const { stdout: help } = await events(["--help"], "");
-  for (const option of [
-    "workspace",
-    "environment",
-    "deployment",
-    "follow",
-    "json",
-    "type",
-    "user-group-id",
-    "cursor",
-    "url",
-  ])
-    expect(help).toContain(`--${option}`);
 });
 
 it("prints the changes of the deployment and of every environment, each after the name of its feed", async ({
@@ -283,19 +210,16 @@ it("--all --follow prints what happens anywhere, in new environments too, until 
   await keyOf("events-all-old", "backend");
   const args = ["--all", "--follow", "--cursor", "latest", "--json"];
   const child = startCommand("events", args, { SERVICE_URL: own.url, OPERATOR_KEY: own.operatorToken });
-  const output = { stdout: "" };
-  child.stdout?.on("data", (chunk) => {
-    output.stdout += chunk;
-  });
+  const output = printedOn(child.stdout);
   const outcome = outcomeOf(child);
   let count = 0;
   await waitUntil(async () => {
     count += 1;
     await keyOf("events-all-old", `later-${count}`);
-    return output.stdout.includes('"later-');
+    return output.text.includes('"later-');
   }, "a change of an environment was printed");
   await keyOf("events-all-new", "backend");
-  await waitUntil(() => output.stdout.includes('"feed":"events-all-new/Testing"'), "a new environment was printed");
+  await waitUntil(() => output.text.includes('"feed":"events-all-new/Testing"'), "a new environment was printed");
   child.kill("SIGINT");
   const { status, stdout } = await outcome;
   const lines = stdout.split("\n").map((line) => JSON.parse(line));
@@ -308,29 +232,30 @@ it("--all --follow prints what happens anywhere, in new environments too, until 
   expect(new Set(ids).size).toBe(ids.length);
 });
 
-it("--all --follow waits for a service that restarts, and goes on where it was", async ({ expect }) => {
+it.for([
+  [["--follow"], { API_KEY: "k" }],
+  [["--all", "--follow"], { OPERATOR_KEY: "ugo_x" }],
+] as const)("%j waits for a service that restarts, and goes on where it was", async ([args, key], { expect }) => {
   const event = (id: number) => ({
     ...{ id, at: "2035-01-01T00:00:00.000Z", type: "t", request_id: "r", reason: `event ${id}` },
-    actor: { kind: "system", id: null, name: "x" },
+    actor: { kind: "system", id: null, name: "\u009b31m" },
   });
   const { url: at } = await standIn(({ path }, count) => {
     if (path.startsWith("/api/environments"))
       return { status: 200, body: { success: 1, environments: [], next_cursor: null } };
     if (count > 2 && count < 14) return count % 2 === 0 ? "drop" : refusal(503, "directory_unavailable");
     const after = Number(/cursor=(\d+)/.exec(path)?.[1] ?? 0);
-    const events = after < 2 ? [event(after + 1)] : [];
+    const events = after < 3 ? [event(after + 1)] : [];
     return { status: 200, body: { success: 1, events, next_cursor: String(after + events.length), has_more: false } };
   });
-  const child = startCommand("events", ["--all", "--follow", "--json"], { OPERATOR_KEY: "ugo_x", SERVICE_URL: at });
-  const output = { stdout: "" };
-  child.stdout?.on("data", (chunk) => {
-    output.stdout += chunk;
-  });
+  const child = startCommand("events", [...args, "--json"], { ...key, SERVICE_URL: at });
+  const output = printedOn(child.stdout);
   const outcome = outcomeOf(child);
-  await waitUntil(() => output.stdout.includes("event 2"), "the second event was printed");
+  await waitUntil(() => output.text.includes("event 3"), "the last event was printed");
   child.kill("SIGTERM");
   const { status, stdout, stderr } = await outcome;
-  expect([status, stdout.split("\n").map((line) => JSON.parse(line).id)]).toEqual([0, [1, 2]]);
+  expect([status, stdout.split("\n").map((line) => JSON.parse(line).id)]).toEqual([0, [1, 2, 3]]);
+  expect(stdout).toContain("\\u009b31m");
   expect(stderr).toContain("Waiting for the service: ");
 });
 

@@ -12,6 +12,7 @@ import { afterAll, describe, inject, it, onTestFinished } from "vitest";
 import { linesOf } from "../../cli/src/support/lines.ts";
 import { CREDENTIAL_PATTERN } from "../support/credential-pattern.ts";
 import { type Outcome, outcomeOf, runCommand, startCommand } from "../support/node/commands.ts";
+import { printedOn } from "../support/node/printed.ts";
 import { endGroup, runIn, waitUntil } from "../support/node/service.ts";
 
 const { url, folder, operatorToken } = inject("service");
@@ -506,29 +507,14 @@ describe("an import that is stopped", () => {
     const held: (() => void)[] = [];
     const at = await standIn((_, response) => void held.push(() => created(response)));
     const { child, outcome } = startByNpx(["import", fileOf(LINES), "--concurrency", "4"], "key", at);
-    let stderrSoFar = "";
-    child.stderr?.on("data", (chunk) => {
-      stderrSoFar += chunk;
-    });
+    const printed = printedOn(child.stderr);
     await waitUntil(() => held.length === 4, "four calls were sent");
     child.kill("SIGTERM");
-    await waitUntil(() => stderrSoFar.includes(STOPPING), "the import was stopping");
+    await waitUntil(() => printed.text.includes(STOPPING), "the import was stopping");
     for (const release of held) release();
     const { stdout, stderr } = await outcome;
     expect(stdout).toBe("created 4, found 0, differs 0, refused 0");
     expect(stderr).toContain("Stopped. Continue with: --from-line 5");
-  });
-
-  it("stops an export, too, when only npm gets the signal", async ({ expect }) => {
-    let pages = 0;
-    const at = await standIn((_, response) => {
-      pages += 1;
-      answer(response, 200, { success: 1, user_groups: [{ provided_id: "a" }], next_cursor: String(pages) });
-    });
-    const { child, outcome } = startByNpx(["export"], "key", at);
-    await waitUntil(() => pages > 3, "the export was running");
-    child.kill("SIGTERM");
-    expect((await outcome).status).not.toBe(0);
   });
 
   it.for(["its standard input", "a pipe with a name"])(
@@ -631,16 +617,6 @@ describe("a temporary failure", () => {
       stderr: "",
     });
     expect(calls).toBe(8);
-  });
-
-  it("is retried by an export as well", async ({ expect }) => {
-    let calls = 0;
-    const at = await standIn((_, response) => {
-      calls += 1;
-      if (calls === 1) answer(response, 429, busy, { "Retry-After": "0" });
-      else answer(response, 200, { success: 1, user_groups: [{ provided_id: "a" }], next_cursor: null });
-    });
-    expect(idsOf((await groups(["export"], "key", at)).stdout)).toEqual(["a"]);
   });
 
   it("is not retried after a Retry-After of more than five minutes", async ({ expect }) => {
@@ -776,21 +752,6 @@ it.skipIf(!existsSync("/dev/full"))(
   },
 );
 
-it("does not send the key to the target of a redirect", async ({ expect }) => {
-  let strangers = 0;
-  const elsewhere = await standIn((_, response) => {
-    strangers += 1;
-    created(response);
-  });
-  const at = await standIn((request, response) => response.writeHead(307, { Location: elsewhere + request.url }).end());
-  for (const args of [["import", fileOf([{ user_group_id: "1" }])], ["export"]]) {
-    const { status, stderr } = await groups(args, "key", at);
-    expect(status).toBe(3);
-    expect(stderr).toContain("redirects elsewhere");
-  }
-  expect(strangers).toBe(0);
-});
-
 it.for([
   ["an unknown command", ["remove"], "Unknown command 'remove'"],
   ["an import of nothing", ["import"], "Missing required argument 'file'"],
@@ -815,26 +776,10 @@ it.for([
   expect(stderr).not.toMatch(/^\s+at |hunter2/m);
 });
 
-it("refuses to run without an API key that can be sent", async ({ expect }) => {
-  expect((await groups(["export"], "")).stderr).toContain("Set API_KEY in the environment, or give --key-file.");
-  const { status, stderr } = await groups(["export"], "ugk_two\nlines");
-  expect(status).toBe(1);
-  expect(stderr).toBe("API_KEY cannot be in a header: it holds characters other than printable ASCII.");
-});
-
 it.skipIf(!existsSync("/proc/self/mem"))("fails where its input cannot be read to the end", async ({ expect }) => {
   const { status, stdout, stderr } = await groups(["import", "/proc/self/mem"], await newKey("unreadable"));
   expect({ status, stdout }).toEqual({ status: 1, stdout: "created 0, found 0, differs 0, refused 0" });
   expect(stderr).toBe("The input could not be read to its end: EIO.\nStopped. Continue with: --from-line 1");
-});
-
-it("fails where its summary cannot be written", async ({ expect }) => {
-  const file = fileOf([{ user_group_id: "a" }]);
-  const command = `${process.execPath} -- cli/ug.mjs groups import ${file} --url ${url} >/dev/full`;
-  const env = { API_KEY: await newKey("full") };
-  const { status, stderr } = await outcomeOf(runIn(folder, ["sh", "-c", command], env));
-  expect(status).toBe(1);
-  expect(stderr).toContain("Standard output could not be written: ENOSPC.");
 });
 
 it("splits a stream at line feeds alone, wherever its chunks begin", async () => {

@@ -23,18 +23,8 @@ it("calls the service at SERVICE_URL, unless --url names another", async ({ expe
 });
 
 it("issues, lists, rolls and revokes, as JSON and as a table", async ({ expect }) => {
-  const issued = await keys([
-    "issue",
-    ...WHERE,
-    "--create",
-    "--name",
-    "backend",
-    "--access",
-    "read",
-    "--expires-in",
-    "90d",
-    "--json",
-  ]);
+  const options = "--create --name backend --access read --expires-in 90d --json".split(" ");
+  const issued = await keys(["issue", ...WHERE, ...options]);
   expect(issued.status).toBe(0);
   const { api_key: apiKey, key } = JSON.parse(issued.stdout);
   expect(apiKey).toMatchObject({ id: 1, environment: null, name: "backend", access: "read", last_used_at: null });
@@ -65,16 +55,8 @@ it("issues, lists, rolls and revokes, as JSON and as a table", async ({ expect }
 
 it("issues a key with scopes alone, and shows them in place of the access", async ({ expect }) => {
   const where = ["--workspace", "keys-scopes", "--environment", "Testing"];
-  const issued = await keys([
-    "issue",
-    ...where,
-    "--create",
-    "--name",
-    "pages",
-    "--scopes",
-    "groups:read,tokens:read",
-    "--json",
-  ]);
+  const options = "--create --name pages --scopes groups:read,tokens:read --json".split(" ");
+  const issued = await keys(["issue", ...where, ...options]);
   expect(JSON.parse(issued.stdout).api_key).toMatchObject({ access: null, scopes: ["groups:read", "tokens:read"] });
   expect((await keys(["list", ...where])).stdout).toMatch(/^id .*\n1 +pages +groups:read,tokens:read +/);
 });
@@ -156,11 +138,6 @@ it.for([
     error: { code: expect.stringMatching(/^[a-z_]+$/), message: expect.stringContaining(sentence) },
     request_id: expect.stringMatching(/^[\w-]{36}$/),
   });
-});
-
-it("reports a service that is not there", async ({ expect }) => {
-  const { status, stderr } = await keys(["list", ...WHERE, "--url", "http://localhost:1"]);
-  expect([status, stderr.includes("cannot be reached")]).toEqual([3, true]);
 });
 
 it("reads a credential from --key-file, and the environment from UG_WORKSPACE and UG_ENVIRONMENT", async ({
@@ -257,16 +234,6 @@ it("reports an OPERATOR_TOKEN that cannot be in a header", async ({ expect }) =>
   expect(stderr).toBe("error: OPERATOR_TOKEN cannot be in a header: it holds characters other than printable ASCII.");
 });
 
-it.for([
-  ["--operator-token=hunter2"],
-  ["--hunter2"],
-  ["--environment", `ugk_hunter2${"x".repeat(60)}`, "--workspace", "acme"],
-] as const)("never repeats what may be a secret: %o", async (args, { expect }) => {
-  const { status, stderr } = await keys(["list", ...args]);
-  expect(status).toBe(2);
-  expect(stderr).not.toContain("hunter2");
-});
-
 it("reads OPERATOR_TOKEN from the environment before .dev.vars, and prints neither", async ({ expect }) => {
   const refused = await keys(["list", ...WHERE], { OPERATOR_TOKEN: "another-token" });
   expect(refused.status).toBe(1);
@@ -310,15 +277,7 @@ it("lists valid keys that nobody uses or that end soon, of all environments", as
   const [unused, ending] = ["keys-filter-a", "keys-filter-b"];
   const issue = (workspace: string, name: string, ...more: string[]) =>
     keys([
-      "issue",
-      "--workspace",
-      workspace,
-      "--environment",
-      "Testing",
-      "--create",
-      "--name",
-      name,
-      "--json",
+      ...`issue --workspace ${workspace} --environment Testing --create --name ${name} --json`.split(" "),
       ...more,
     ]);
   await issue(unused, "lasting");

@@ -6,6 +6,7 @@ import { OperatorClient, UserGroupClient } from "../../client/src/index.ts";
 import { outcomeOf, startCommand } from "../support/node/commands.ts";
 import { newFolder } from "../support/node/new-folder.ts";
 import { startPlainService } from "../support/node/plain-workerd.ts";
+import { printedOn } from "../support/node/printed.ts";
 import { waitUntil } from "../support/node/service.ts";
 
 /** The backup in a folder of backups. */
@@ -17,29 +18,16 @@ async function startWrangler(secrets: Record<string, string>): Promise<string> {
   const envFile = join(folder, "env");
   const lines = Object.entries(secrets).map(([name, value]) => `${name}=${value}\n`);
   writeFileSync(envFile, lines.join(""), { mode: 0o600 });
-  const args = [
-    "dev",
-    "--port",
-    "0",
-    "--inspector-port",
-    "0",
-    "--persist-to",
-    join(folder, "state"),
-    "--env-file",
-    envFile,
-  ];
+  const ports = ["--port", "0", "--inspector-port", "0"];
+  const args = ["dev", ...ports, "--persist-to", join(folder, "state"), "--env-file", envFile];
   const child = spawn("node_modules/.bin/wrangler", args, {
     detached: true,
     env: { ...process.env, CI: "1", WRANGLER_SEND_METRICS: "false", WRANGLER_LOG_PATH: folder },
   });
   onTestFinished(() => void process.kill(-(child.pid ?? 0), "SIGKILL"));
-  let output = "";
-  for (const stream of [child.stdout, child.stderr])
-    stream.on("data", (data) => {
-      output += data;
-    });
-  await waitUntil(() => /Ready on http:\/\/\S+:\d+/.test(output), `wrangler was ready: ${output.slice(-500)}`);
-  return /Ready on (http:\/\/\S+:\d+)/.exec(output)?.[1] ?? "";
+  const output = printedOn(child.stdout, child.stderr);
+  await waitUntil(() => /Ready on http:\/\/\S+:\d+/.test(output.text), "wrangler was ready");
+  return /Ready on (http:\/\/\S+:\d+)/.exec(output.text)?.[1] ?? "";
 }
 
 it("moves a deployment to wrangler's local runtime and back with every key, token and session", async ({ expect }) => {

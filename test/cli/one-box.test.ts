@@ -9,6 +9,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { describe, it, onTestFinished } from "vitest";
 import { newFolder } from "../support/node/new-folder.ts";
 import { startPlainService } from "../support/node/plain-workerd.ts";
+import { printedOn } from "../support/node/printed.ts";
 import { endGroup, launcherPidOf, processesOf, runIn, waitUntil } from "../support/node/service.ts";
 
 const here = (file: string) => join(import.meta.dirname, "../support/node", file);
@@ -111,13 +112,10 @@ describe("--metrics-port", () => {
     const serve = ["--", join(process.cwd(), "cli/ug.mjs"), "serve", "--persist-to", "state"];
     const child = runIn(folder, [process.execPath, ...serve, "--port", "0", "--metrics-port", "0"]);
     onTestFinished(() => endGroup(child, "SIGINT"));
-    let output = "";
-    child.stdout?.on("data", (data) => {
-      output += data;
-    });
-    await waitUntil(() => output.includes("Ctrl-C"), "the service was ready");
-    const [, url] = /ready at (\S+)/.exec(output) ?? [];
-    const [, metrics = ""] = /Metrics: (\S+)/.exec(output) ?? [];
+    const output = printedOn(child.stdout);
+    await waitUntil(() => output.text.includes("Ctrl-C"), "the service was ready");
+    const [, url] = /ready at (\S+)/.exec(output.text) ?? [];
+    const [, metrics = ""] = /Metrics: (\S+)/.exec(output.text) ?? [];
     expect(metrics).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/metrics$/);
     const read = async () => (await fetch(metrics)).text();
     for (const path of ["/api/user_groups/1", "/api/user_groups/2", "/nowhere/ugk_a-credential-by-mistake"])

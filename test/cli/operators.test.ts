@@ -1,20 +1,12 @@
 import { inject, it } from "vitest";
-import { OperatorClient, UserGroupClient } from "../../client/src/index.ts";
 import { outcomeOf, runCommand } from "../support/node/commands.ts";
 import { runIn } from "../support/node/service.ts";
-import { refusal, standIn } from "../support/node/stand-in.ts";
+import { standIn } from "../support/node/stand-in.ts";
 
 const { url, folder, operatorToken } = inject("service");
 const CREDENTIAL = /ug[kto]_[\w-]{20,}/g;
 
 const operators = (args: readonly string[], env: NodeJS.ProcessEnv = {}) => runCommand("operators", args, env);
-
-/** Issues an operator with the bootstrap token. */
-async function issue(name: string, role: string) {
-  const { stdout } = await operators(["issue", "--name", name, "--role", role, "--json"]);
-  const { operator, key } = JSON.parse(stdout);
-  return { id: Number(operator.id), key: String(key) };
-}
 
 it("issues, lists, rolls and revokes, as JSON and as a table", async ({ expect }) => {
   const issued = await operators(["issue", "--name", "carol", "--role", "admin", "--expires-in", "90d", "--json"]);
@@ -73,36 +65,6 @@ it("prints no credential but the one it issues, and that one once", async ({ exp
     expect(Object.values(await operators(args, { OPERATOR_KEY: key })).join("\n")).not.toMatch(CREDENTIAL);
 });
 
-it("each act carries the name of its operator, and revoking one leaves the other", async ({ expect }) => {
-  const anna = await issue("anna", "admin");
-  const ben = await issue("ben", "support");
-  const where = ["--workspace", "operators-acts", "--environment", "Customer"];
-  const made = await runCommand("keys", ["issue", ...where, "--create", "--name", "backend", "--json"], {
-    OPERATOR_KEY: anna.key,
-  });
-  const groups = new UserGroupClient({ url, apiKey: JSON.parse(made.stdout).key });
-  const { group } = await groups.ensure({ userGroupId: "acme" });
-  const environment = { workspace: "operators-acts", environment: "Customer" } as const;
-  const asBen = new OperatorClient({ url, operatorKey: ben.key }).inEnvironment(environment);
-  await asBen.updateByNumber({ teamId: group.teamId, name: "Acme" });
-
-  expect((await operators(["revoke", String(ben.id), "--yes"], { OPERATOR_KEY: anna.key })).status).toBe(0);
-
-  await expect(asBen.get({ teamId: group.teamId })).rejects.toMatchObject({ code: "credential_revoked" });
-  const changes = await runCommand("events", where, { OPERATOR_KEY: anna.key });
-  expect(changes.stdout.split("\n").map((line) => line.replace(/^\S+ +/, ""))).toEqual([
-    `api_key.issued            key 1 "backend"  by operator ${anna.id} "anna"`,
-    'user_group.created        "acme"  by api_key 1 "backend"',
-    `user_group.updated        "acme" (name)  by operator ${ben.id} "ben"`,
-  ]);
-  const { stdout } = await runCommand("events", ["--deployment"], { OPERATOR_KEY: anna.key });
-  expect(stdout).toMatch(new RegExp(`operator.issued +operator ${ben.id} "ben" +by operator "bootstrap"`));
-  expect(stdout).toMatch(
-    new RegExp(`environment.created +environment operators-acts/Customer +by operator ${anna.id} "anna"`),
-  );
-  expect(stdout).toMatch(new RegExp(`operator.revoked +operator ${ben.id} "ben" +by operator ${anna.id} "anna"`));
-});
-
 it.for([
   ["a missing id", ["roll"], "Missing required argument 'id'", 2],
   ["an id that is a path", ["revoke", "../keys/1"], "Give the number as a positive whole number", 2],
@@ -141,14 +103,6 @@ it("revokes the last admin only with --force", async ({ expect }) => {
   expect(deleted).toEqual(["2", "3", "4", "1"].map((id) => `/api/operators/${id}`));
 });
 
-it("refuses a change with the key of a viewer, who may list", async ({ expect }) => {
-  const { key } = await issue("eve", "viewer");
-  expect((await operators(["list"], { OPERATOR_KEY: key })).status).toBe(0);
-  const { status, stderr } = await operators(["issue", "--name", "x", "--role", "viewer"], { OPERATOR_KEY: key });
-  expect([status, stderr.split("\n").length]).toEqual([1, 1]);
-  expect(stderr).toContain("admin");
-});
-
 it("reads OPERATOR_KEY before OPERATOR_TOKEN, and names the refused one", async ({ expect }) => {
   const refused = await operators(["list"], { OPERATOR_KEY: "ugo_hunter2", OPERATOR_TOKEN: operatorToken });
   expect(refused.status).toBe(1);
@@ -162,14 +116,4 @@ it("reports a key that it issued and could not print", async ({ expect }) => {
   const { status, stderr } = await outcomeOf(runIn(folder, ["sh", "-c", command]));
   expect(status).toBe(1);
   expect(stderr).toMatch(/could not be written: ENOSPC. Nobody has seen the key of operator \d+: revoke it/);
-});
-
-it("never repeats a credential that is an argument, or that the service repeats", async ({ expect }) => {
-  const typed = await operators(["list", "--operator-key=ugo_hunter2"]);
-  expect([typed.status, typed.stderr.includes("hunter2")]).toEqual([2, false]);
-  const { url: other } = await standIn(({ headers }) =>
-    refusal(404, "operator_not_found", { message: `No ${headers.authorization}` }),
-  );
-  const { stderr } = await operators(["roll", "3", "--url", other]);
-  expect(stderr).toMatch(/^error: No Token \[credential\]/m);
 });

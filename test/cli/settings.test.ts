@@ -15,6 +15,7 @@ import { certify, hasOpenssl } from "../support/node/certificate.ts";
 import { outcomeOf, runCommand, startCommand } from "../support/node/commands.ts";
 import { freePort } from "../support/node/free-port.ts";
 import { newFolder } from "../support/node/new-folder.ts";
+import { printedOn } from "../support/node/printed.ts";
 import { endGroup, runIn, waitUntil } from "../support/node/service.ts";
 import { SETTING_TEXTS, secretsIn } from "../support/setting-texts.ts";
 
@@ -42,13 +43,10 @@ async function started(file: string, options: readonly string[] = [], env: NodeJ
   const folder = newFolder();
   const serve = ["--", UG, "serve", "--port", "0", "--persist-to", "state", "--env-file", file];
   const child = runIn(folder, [process.execPath, ...serve, ...options], env);
-  let stdout = "";
-  child.stdout?.on("data", (data) => {
-    stdout += data;
-  });
+  const output = printedOn(child.stdout);
   const stderr = text(child.stderr as Readable);
-  await waitUntil(() => stdout.includes("Ctrl-C") || child.exitCode !== null, "ug serve was ready or had ended");
-  const isReady = stdout.includes("Ctrl-C");
+  await waitUntil(() => output.text.includes("Ctrl-C") || child.exitCode !== null, "ug serve was ready or had ended");
+  const isReady = output.text.includes("Ctrl-C");
   await endGroup(child, "SIGTERM");
   return { isReady, status: child.exitCode, stderr: await stderr };
 }
@@ -238,11 +236,8 @@ describe("settings that were edited after the start", () => {
     const serve = ["--", UG, "serve", "--port", String(port), "--persist-to", "state", "--env-file", file];
     const child = runIn(newFolder(), [process.execPath, ...serve, ...options]);
     onTestFinished(() => endGroup(child, "SIGKILL"));
-    let stdout = "";
-    child.stdout?.on("data", (data) => {
-      stdout += data;
-    });
-    await waitUntil(() => stdout.includes("Ctrl-C"), "the service was ready");
+    const output = printedOn(child.stdout);
+    await waitUntil(() => output.text.includes("Ctrl-C"), "the service was ready");
     const loaded = async () => {
       const args = ["--json", "--env-file", file, "--url", `http://127.0.0.1:${port}`];
       const { checks } = JSON.parse((await runCommand("doctor", args)).stdout) as { checks: Finding[] };

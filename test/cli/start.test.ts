@@ -10,6 +10,7 @@ import { text } from "node:stream/consumers";
 import { afterAll, beforeAll, describe, inject, it, onTestFinished } from "vitest";
 import { runCommand } from "../support/node/commands.ts";
 import { canListAddresses, listeningAddresses } from "../support/node/listening-addresses.ts";
+import { printedOn } from "../support/node/printed.ts";
 import {
   endGroup,
   freshCopy,
@@ -63,14 +64,10 @@ async function endOf(child: ChildProcess) {
 /** Runs `npm start` until it has printed all of `sentences`, and returns what it printed. */
 async function startUntil(at: string, args: string[], sentences: string[]): Promise<string> {
   const child = runNode(at, [...SERVE, "--port", "0", ...args]);
-  let output = "";
-  for (const stream of [child.stdout, child.stderr])
-    stream?.on("data", (data) => {
-      output += data;
-    });
+  const output = printedOn(child.stdout, child.stderr);
   try {
-    await waitUntil(() => sentences.every((sentence) => output.includes(sentence)), `npm start printed ${sentences}`);
-    return output;
+    await waitUntil(() => sentences.every((each) => output.text.includes(each)), `npm start printed ${sentences}`);
+    return output.text;
   } finally {
     await endGroup(child, "SIGINT");
   }

@@ -133,14 +133,8 @@ it("mints a session that a page can present, and prints nothing else", async ({ 
   await groups.ensure({ userGroupId: "ug minting", properties: { plan: "gold" } });
   const mint = (...args: string[]) =>
     ug(["sessions", "mint", "--user-group-id", "ug minting", ...args], { API_KEY: key });
-  const { stdout, stderr, status } = await mint(
-    "--viewer-id",
-    "ann",
-    "--viewer-properties",
-    '{"store":7}',
-    "--expires-in",
-    "2m",
-  );
+  const options = '--viewer-id ann --viewer-properties {"store":7} --expires-in 2m'.split(" ");
+  const { stdout, stderr, status } = await mint(...options);
   expect([status, stderr]).toEqual([0, expect.stringMatching(/^Valid until 20\S+Z\.$/)]);
   const { variables } = await groups.asViewer({ session: stdout }).view();
   expect(variables).toMatchObject({ "user_group.plan": "gold", viewer_id: "ann", "viewer.store": 7 });
