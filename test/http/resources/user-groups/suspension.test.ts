@@ -5,7 +5,7 @@ import { byNumber, rowsOf } from "../../../support/by-number.ts";
 import { type Answer, call, codeOf } from "../../../support/client.ts";
 import { NOW } from "../../../support/clock.ts";
 import { forgedCredential } from "../../../support/forged.ts";
-import { failingKv, replaceKv } from "../../../support/hostile-kv.ts";
+import { replaceKv } from "../../../support/hostile-kv.ts";
 import { newIntegrator, rotatedWithGrace } from "../../../support/states.ts";
 import { answeredBy, STALE, view } from "../../../support/viewers.ts";
 import { watchedEnv } from "../../../support/watched-env.ts";
@@ -228,19 +228,6 @@ describe("a lease of a suspended group", () => {
     expect(answeredBy(answer)).toBe("directory");
   });
 
-  it.for([60, 300])("that KV does not delete ends with max-age=%i", async (seconds, { expect }) => {
-    vi.useFakeTimers({ now: NOW, toFake: ["Date"] });
-    const { token, suspend } = await leasedCustomer();
-    replaceKv((operation, _, real) => (operation === "delete" ? Promise.reject(new Error("KV is down.")) : real()));
-    expect((await suspend()).status).toBe(200);
-    const stale = () => view(token, { "Cache-Control": `max-age=${seconds}` });
-    expect(codeOf(await view(token))).toEqual(SUSPENDED);
-    vi.setSystemTime(NOW.getTime() + seconds * 1000);
-    expect(answeredBy(await stale())).toBe("index");
-    vi.setSystemTime(NOW.getTime() + seconds * 1000 + 1);
-    expect(codeOf(await stale())).toEqual(SUSPENDED);
-  });
-
   it("does not outlast its time when KV writes it after the suspension", async ({ expect }) => {
     vi.useFakeTimers({ now: NOW, toFake: ["Date"] });
     const { tokenOf, put } = await newIntegrator();
@@ -276,15 +263,6 @@ describe("a lease of a suspended group", () => {
     await put({ user_group_id: "acme", suspended: false });
     expect((await view(token, STALE, watched)).status).toBe(200);
     expect(costs.kv.at(-1)).toBe("put");
-  });
-
-  it("does not matter to a suspension when KV fails altogether", async ({ expect }) => {
-    const { token, suspend } = await leasedCustomer();
-    failingKv();
-    expect((await suspend()).status).toBe(200);
-    expect(codeOf(await view(token, STALE))).toEqual(SUSPENDED);
-    await suspend(false);
-    expect((await view(token, STALE)).status).toBe(200);
   });
 });
 
