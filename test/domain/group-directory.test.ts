@@ -2,11 +2,11 @@ import { evictAllDurableObjects, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { describe, it } from "vitest";
 import { GroupDirectory } from "../../src/domain/group-directory.ts";
-import { REGISTRY_NAME } from "../../src/domain/placement.ts";
 import { Registry } from "../../src/domain/registry.ts";
 import type { Answer } from "../support/client.ts";
 import { CREDENTIAL_PATTERN } from "../support/credential-pattern.ts";
 import { issueOperator, newIntegrator } from "../support/states.ts";
+import { inDirectory, inRegistry } from "../support/storage.ts";
 
 /** Makes calls of every kind, and most refusals, with `between` run before each call. */
 async function walk(workspace: string, between: () => Promise<unknown>): Promise<Answer[]> {
@@ -76,8 +76,8 @@ it("stores the nonce of a group token, and only the hash of an API key's nonce",
   const old = await tokenOf("acme", { properties: { a: 1 } });
   const token: string = (await rotate(old, { grace_seconds: 60 })).body.user_group.token;
 
-  const rows = await runInDurableObject(env.GROUP_DIRECTORY.getByName("acme/Testing"), (_, { storage }) =>
-    ["user_groups", "api_keys"].flatMap((table) => storage.sql.exec(`SELECT * FROM ${table}`).toArray()),
+  const rows = await inDirectory(({ sql }) =>
+    ["user_groups", "api_keys"].flatMap((table) => sql.exec(`SELECT * FROM ${table}`).toArray()),
   );
 
   const stored = rows.flatMap((row) => Object.values(row)).map(textOf);
@@ -95,8 +95,8 @@ it("stores the nonce of a group token, and only the hash of an API key's nonce",
 
 it("stores of an operator's key only the hash of its nonce", async ({ expect }) => {
   const key = await issueOperator("admin");
-  const rows = await runInDurableObject(env.REGISTRY.getByName(REGISTRY_NAME), (_, { storage }) =>
-    ["operators", "events"].flatMap((table) => storage.sql.exec(`SELECT * FROM ${table}`).toArray()),
+  const rows = await inRegistry(({ sql }) =>
+    ["operators", "events"].flatMap((table) => sql.exec(`SELECT * FROM ${table}`).toArray()),
   );
   const stored = rows.flatMap((row) => Object.values(row)).map(textOf);
   expect(rows).toHaveLength(2);

@@ -7,6 +7,7 @@ import { logLines } from "../support/each-test.ts";
 import { forgedCredential } from "../support/forged.ts";
 import { operatorPath, ROUTES } from "../support/routes.ts";
 import { inEnvironment, issueOperator, newIntegrator, operator } from "../support/states.ts";
+import { inDirectory, inRegistry } from "../support/storage.ts";
 
 const ACME = inEnvironment();
 const directory = () => env.GROUP_DIRECTORY.getByName("acme/Testing");
@@ -91,10 +92,8 @@ it("an environment gets its tables with its first API key, and a forged key adds
   const { tokenOf } = await newIntegrator();
   await tokenOf("acme");
   const rows = () =>
-    runInDurableObject(directory(), (_, { storage }) =>
-      ["user_groups", "api_keys", "stored_responses"].map((table) =>
-        storage.sql.exec(`SELECT * FROM ${table}`).toArray(),
-      ),
+    inDirectory(({ sql }) =>
+      ["user_groups", "api_keys", "stored_responses"].map((table) => sql.exec(`SELECT * FROM ${table}`).toArray()),
     );
   const before = await rows();
   for (const { method, path, body } of KEY_CALLS)
@@ -108,9 +107,7 @@ describe("a database of another schema number", () => {
   it.for([7, 8, 99])("is 503 service_not_configured at every call, with a log line: %i", async (number, { expect }) => {
     const { key, tokenOf } = await newIntegrator();
     const token = await tokenOf("acme");
-    await runInDurableObject(directory(), (_, { storage }) => {
-      storage.sql.exec("UPDATE migrations SET level = ?", number);
-    });
+    await inDirectory(({ sql }) => sql.exec("UPDATE migrations SET level = ?", number));
     await evictDurableObject(directory());
 
     const calls = [
@@ -138,9 +135,9 @@ describe("a database of another schema number", () => {
   it("of the registry is 503 for operators, and API keys go on", async ({ expect }) => {
     const { key } = await newIntegrator();
     const operatorKey = await issueOperator("admin");
-    await runInDurableObject(registry(), (_, { storage }) => {
-      storage.sql.exec("UPDATE migrations SET level = 99 WHERE level = (SELECT max(level) FROM migrations)");
-    });
+    await inRegistry(({ sql }) =>
+      sql.exec("UPDATE migrations SET level = 99 WHERE level = (SELECT max(level) FROM migrations)"),
+    );
     await evictDurableObject(registry());
     const body = { user_group_id: "acme" };
     for (const credential of [operator, operatorKey])

@@ -1,4 +1,3 @@
-import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { describe, it, vi } from "vitest";
 import { ENVIRONMENT_BYTES_MAX, EVENTS_DISPLACED_MAX, RESPONSES_PER_PURGE_MAX } from "../../common/limits.ts";
@@ -8,13 +7,12 @@ import { call, codeOf } from "../support/client.ts";
 import { NOW } from "../support/clock.ts";
 import { countRows } from "../support/rows.ts";
 import { newIntegrator } from "../support/states.ts";
+import { inDirectory, setDatabaseSize } from "../support/storage.ts";
 
 /** What no call may exceed, however much its environment holds. */
 
 const DIRECTORY = "acme/Testing";
 const directory = () => env.GROUP_DIRECTORY.getByName(DIRECTORY);
-const inDirectory = <Value>(job: (storage: DurableObjectStorage) => Value): Promise<Value> =>
-  runInDurableObject(directory(), (_, { storage }) => job(storage));
 
 describe("the purge of a group with many stored responses", () => {
   const MANY = 2 * RESPONSES_PER_PURGE_MAX + 100;
@@ -110,8 +108,6 @@ describe("the purge of a group with many stored responses", () => {
 
 describe("the events of a full environment", () => {
   const SEEDED = 1000;
-  const setSize = (bytes: number) =>
-    inDirectory(({ sql }) => void Object.defineProperty(sql, "databaseSize", { value: bytes, configurable: true }));
   const eventIds = (): Promise<number[]> =>
     inDirectory(({ sql }) =>
       sql
@@ -145,7 +141,7 @@ describe("the events of a full environment", () => {
         crypto.randomUUID(),
       ),
     );
-    await setSize(ENVIRONMENT_BYTES_MAX + 1);
+    await setDatabaseSize(ENVIRONMENT_BYTES_MAX + 1);
     return { ...integrator, ...byNumber(integrator.key) };
   }
 
@@ -193,7 +189,7 @@ describe("the events of a full environment", () => {
     expect(codeOf(await read(cursor))).toEqual([410, "cursor_expired"]);
     expect((await events())[0].id).toBe(EVENTS_DISPLACED_MAX + 1);
 
-    await setSize(ENVIRONMENT_BYTES_MAX);
+    await setDatabaseSize(ENVIRONMENT_BYTES_MAX);
     await update(1, { suspended: false });
     expect((await events())[0].id).toBe(EVENTS_DISPLACED_MAX + 1);
   });

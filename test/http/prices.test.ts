@@ -27,6 +27,7 @@ import { replaceKv } from "../support/hostile-kv.ts";
 import { countRows, type Rows } from "../support/rows.ts";
 import { mint, sessionOf } from "../support/sessions.ts";
 import { inEnvironment, issueKey, issueOperator, newIntegrator, operator } from "../support/states.ts";
+import { insertGroups } from "../support/storage.ts";
 import { answeredBy, query, STALE, view } from "../support/viewers.ts";
 import { watchedEnv } from "../support/watched-env.ts";
 
@@ -35,17 +36,6 @@ const registry = () => env.REGISTRY.getByName(REGISTRY_NAME);
 
 /** SQL for a JSON text of so many bytes. */
 const jsonOf = (bytes: number): string => `json_object('filler', hex(zeroblob(${bytes / 2})))`;
-
-/** Adds groups to the directory in one statement: as many calls would take minutes. */
-const insertGroups = (groups: number, { mapping = "NULL", properties = "NULL" }) =>
-  runInDurableObject(env.GROUP_DIRECTORY.getByName(DIRECTORY), (_, { storage }) => {
-    storage.sql.exec(
-      `WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?)
-        INSERT INTO user_groups (provided_id, name, nonce, generation, revision, created_at, updated_at, mapping, properties)
-        SELECT 'group ' || i, 'Group', randomblob(16), randomblob(16), 1, 1, 1, ${mapping}, ${properties} FROM n`,
-      groups,
-    );
-  });
 
 /** An integrator in a directory of so many groups, and a function that counts what a job costs. */
 async function newCountedIntegrator(groups: number, json: { mapping?: string; properties?: string } = {}) {
@@ -204,7 +194,7 @@ describe.for([10, 100_000])("in a directory of %i groups", (groups) => {
   it("a purge by the alarm costs what the price list says, and the alarm is set once", async ({ expect }) => {
     vi.useFakeTimers({ now: NOW, toFake: ["Date"] });
     const { tokenOf, remove } = await newIntegrator();
-    await insertGroups(groups, {});
+    await insertGroups(groups);
     const tokens = [await tokenOf("a"), await tokenOf("b"), await tokenOf("c")];
     const rows = await countRows(env.GROUP_DIRECTORY.getByName(DIRECTORY));
     for (const token of tokens) await succeed(remove(token));

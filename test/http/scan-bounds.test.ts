@@ -20,6 +20,7 @@ import { type Answer, call } from "../support/client.ts";
 import { NOW } from "../support/clock.ts";
 import { countRows, type Rows, type Statement } from "../support/rows.ts";
 import { newIntegrator } from "../support/states.ts";
+import { inDirectory } from "../support/storage.ts";
 import { view } from "../support/viewers.ts";
 
 /** What searches, histories and counts read, and that others are answered beside them. */
@@ -34,7 +35,7 @@ const stopClock = () => void vi.useFakeTimers({ now: NOW, toFake: ["Date"] });
 async function newIntegratorWith(groups: number, { name = "'Group ' || i", json = "NULL", suspended = "NULL" } = {}) {
   const integrator = await newIntegrator();
   const token = await integrator.tokenOf("acme", { name: "The first" });
-  await runInDurableObject(directory(), (_, { storage: { sql } }) =>
+  await inDirectory(({ sql }) =>
     sql.exec(
       `WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i <= ?)
         INSERT INTO user_groups (provided_id, name, nonce, generation, revision, created_at, updated_at, properties, suspended_at)
@@ -56,7 +57,7 @@ async function newGroups() {
 
 /** Adds events of group 2, as many calls would, and counts from then on. */
 async function addEvents(count: number, rows: Rows) {
-  await runInDurableObject(directory(), (_, { storage: { sql } }) => {
+  await inDirectory(({ sql }) => {
     sql.exec(
       `WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?)
         INSERT INTO events (at, type, actor, request_id, team_id, provided_id, details)
@@ -73,9 +74,7 @@ async function turnsOf(search: GroupSearch, rows: Rows) {
   const turns: Statement[][] = [];
   for (;;) {
     const from = rows.statements.length;
-    const { page } = await runInDurableObject(directory(), (_, { storage }) =>
-      search.turn(new GroupStore(storage.sql)),
-    );
+    const { page } = await inDirectory(({ sql }) => search.turn(new GroupStore(sql)));
     turns.push(rows.statements.slice(from));
     if (page) return { turns, page };
   }
@@ -155,7 +154,7 @@ describe("a search", () => {
     stopClock();
     const { rows, list } = await newIntegratorWith(3000);
     const search = new GroupSearch({ ...EVERY, search: "absent" });
-    const turn = () => runInDurableObject(directory(), (_, { storage }) => search.turn(new GroupStore(storage.sql)));
+    const turn = () => inDirectory(({ sql }) => search.turn(new GroupStore(sql)));
     vi.setSystemTime(NOW.getTime() + SCAN_SECONDS_MAX * 1000 - 1);
     expect((await turn()).page).toBeUndefined();
     vi.setSystemTime(NOW.getTime() + SCAN_SECONDS_MAX * 1000);

@@ -1,8 +1,6 @@
-import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { UnsecuredJWT } from "jose";
 import { describe, it, vi } from "vitest";
-import { REGISTRY_NAME } from "../../../src/domain/placement.ts";
 import { call } from "../../support/client.ts";
 import { NOW } from "../../support/clock.ts";
 import {
@@ -20,6 +18,7 @@ import { logLines } from "../../support/each-test.ts";
 import { claimsOf, newPair, type ProviderPair, SSO_HEADER, signed } from "../../support/identity-provider.ts";
 import { limiter } from "../../support/limiter.ts";
 import { issueKey, issueOperator, operator } from "../../support/states.ts";
+import { inRegistry } from "../../support/storage.ts";
 
 const PAGE = "/console/sessions";
 const MINUTE_MS = 60_000;
@@ -336,9 +335,7 @@ describe("its cookie", () => {
 
   it("is stored as a hash, without the address", async ({ expect }) => {
     const employee = await signedInEmployee();
-    const rows = await runInDurableObject(env.REGISTRY.getByName(REGISTRY_NAME), (_, { storage }) =>
-      storage.sql.exec("SELECT * FROM console_sessions").toArray(),
-    );
+    const rows = await inRegistry(({ sql }) => sql.exec("SELECT * FROM console_sessions").toArray());
     expect(rows).toHaveLength(1);
     expect(JSON.stringify(rows)).not.toContain(ADA);
     expect(JSON.stringify(rows)).not.toContain(employee.cookie.split(".")[1]);

@@ -1,10 +1,9 @@
-import { runInDurableObject } from "cloudflare:test";
-import { env } from "cloudflare:workers";
 import { describe, it, vi } from "vitest";
 import { call } from "../../support/client.ts";
 import { CONSOLE_ROUTES, signIn, visitorOf } from "../../support/console.ts";
 import { CREDENTIAL_PATTERN } from "../../support/credential-pattern.ts";
 import { inEnvironment, issueOperator, newIntegrator, operator } from "../../support/states.ts";
+import { inDirectory } from "../../support/storage.ts";
 import { view } from "../../support/viewers.ts";
 import { watchedEnv } from "../../support/watched-env.ts";
 
@@ -244,8 +243,8 @@ describe("the edit of a large group", () => {
 
 it("renames a group in which an earlier release has stored U+0000, and leaves that", async ({ expect }) => {
   const { visitor } = await newVisitor("admin", { properties: { a: "b" } });
-  await runInDurableObject(env.GROUP_DIRECTORY.getByName("acme/Testing"), (_, { storage }) => {
-    storage.sql.exec("UPDATE user_groups SET properties = ?", '{"a":"b\\u0000"}');
+  await inDirectory(({ sql }) => {
+    sql.exec("UPDATE user_groups SET properties = ?", '{"a":"b\\u0000"}');
   });
   const texts = textAreasOf((await visitor.get(`${GROUP}/edit`)).body);
   const { status } = await visitor.send(`${GROUP}/edit`, { ...texts, name: "Renamed" });

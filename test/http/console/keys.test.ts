@@ -1,4 +1,3 @@
-import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { describe, it, vi } from "vitest";
 import { call, codeOf } from "../../support/client.ts";
@@ -7,6 +6,7 @@ import { signIn, visit } from "../../support/console.ts";
 import { CREDENTIAL_PATTERN } from "../../support/credential-pattern.ts";
 import { logLines } from "../../support/each-test.ts";
 import { inEnvironment, issueKey, issueOperator, newIntegrator, operator } from "../../support/states.ts";
+import { inDirectory } from "../../support/storage.ts";
 
 const DAY_MS = 24 * 60 * 60 * 1000;
 const ENVIRONMENT = "/console/environments/acme/Testing";
@@ -323,11 +323,11 @@ describe("events", () => {
 
 /** Adds events of another group to the feed, newer than those that are there. */
 const addEventsOfOthers = (count: number) =>
-  runInDurableObject(env.GROUP_DIRECTORY.getByName("acme/Testing"), (_, { storage }) => {
+  inDirectory(({ sql }) => {
     for (let n = 0; n < count; n += 1)
-      storage.sql.exec(
+      sql.exec(
         `INSERT INTO events (at, type, actor, request_id, team_id, provided_id, details)
           SELECT at, type, actor, request_id, 99, 'other', details FROM events WHERE team_id = 1 LIMIT 1`,
       );
-    storage.sql.exec("UPDATE feed SET last_id = (SELECT max(id) FROM events)");
+    sql.exec("UPDATE feed SET last_id = (SELECT max(id) FROM events)");
   });

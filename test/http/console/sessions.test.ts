@@ -1,4 +1,3 @@
-import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { describe, expect, it, vi } from "vitest";
 import { REGISTRY_NAME } from "../../../src/domain/placement.ts";
@@ -7,12 +6,10 @@ import { NOW } from "../../support/clock.ts";
 import { formToken, signIn, type Visitor, visit, visitorOf } from "../../support/console.ts";
 import { limiter } from "../../support/limiter.ts";
 import { issueKey, issueOperator, operator } from "../../support/states.ts";
+import { inRegistry } from "../../support/storage.ts";
 
 const PAGE = "/console/sessions";
 const MINUTE_MS = 60_000;
-
-const inRegistry = <Value>(job: (storage: DurableObjectStorage) => Value): Promise<Value> =>
-  runInDurableObject(env.REGISTRY.getByName(REGISTRY_NAME), (_, { storage }) => job(storage));
 
 const isSignedIn = async (visitor: Visitor, path = PAGE): Promise<boolean> => (await visitor.get(path)).status === 200;
 

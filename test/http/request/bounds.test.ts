@@ -1,13 +1,12 @@
-import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { describe, it, vi } from "vitest";
 import { ENVIRONMENT_BYTES_MAX, KEYS_PER_ENVIRONMENT_MAX, OPERATORS_MAX } from "../../../common/limits.ts";
-import { REGISTRY_NAME } from "../../../src/domain/placement.ts";
 import wranglerToml from "../../../wrangler.toml?raw";
 import { type Answer, call, codeOf } from "../../support/client.ts";
 import { forgedCredential } from "../../support/forged.ts";
 import { limiter } from "../../support/limiter.ts";
 import { inEnvironment, issueKey, issueOperator, newIntegrator, operator } from "../../support/states.ts";
+import { inDirectory, inRegistry, setDatabaseSize } from "../../support/storage.ts";
 import { query, view } from "../../support/viewers.ts";
 import { watchedEnv } from "../../support/watched-env.ts";
 
@@ -16,8 +15,6 @@ const FULL = [507, "environment_full"];
 
 const manage = (method: string, path: string, body?: object) => call(method, path, { credential: operator, body });
 const issue = () => manage("POST", "/api/keys", { workspace: "acme", environment: "Testing", name: "one more" });
-const inDirectory = <Value>(job: (storage: DurableObjectStorage) => Value): Promise<Value> =>
-  runInDurableObject(env.GROUP_DIRECTORY.getByName("acme/Testing"), (_, { storage }) => job(storage));
 
 /** All rows of the environment, to see that a refused call changed none. Reading a key may move its `last_used_at`. */
 const rows = () =>
@@ -26,10 +23,6 @@ const rows = () =>
       sql.exec(`SELECT * FROM ${table}`).toArray(),
     ),
   );
-
-/** Makes the database report a size that is above the bound, or at it. */
-const setSize = (bytes: number) =>
-  inDirectory(({ sql }) => void Object.defineProperty(sql, "databaseSize", { value: bytes, configurable: true }));
 
 /** Adds live keys to a table until there are so many. */
 const fill = (sql: SqlStorage, table: "api_keys" | "operators", count: number) =>
@@ -51,7 +44,7 @@ async function fullEnvironment() {
   const first = await integrator.tokenOf("acme", { name: "Acme", properties: { a: "bb" }, mapping: { m: "d" } });
   const stored = await send("POST", first, "before");
   await integrator.tokenOf("beta");
-  await setSize(ENVIRONMENT_BYTES_MAX + 1);
+  await setDatabaseSize(ENVIRONMENT_BYTES_MAX + 1);
   return { ...integrator, send, first, stored, token: stored.body.user_group.token as string };
 }
 
@@ -110,7 +103,7 @@ describe("an environment of more than 9 GB", () => {
 
   it("accepts data again when it is no larger than 9 GB", async ({ expect }) => {
     const { get } = await fullEnvironment();
-    await setSize(ENVIRONMENT_BYTES_MAX);
+    await setDatabaseSize(ENVIRONMENT_BYTES_MAX);
     expect((await get({ user_group_id: "new" })).status).toBe(200);
     expect((await issue()).status).toBe(201);
   });
@@ -243,8 +236,6 @@ describe("the limits of calls", () => {
 });
 
 describe("a deployment with a thousand operators", () => {
-  const inRegistry = <Value>(job: (storage: DurableObjectStorage) => Value): Promise<Value> =>
-    runInDurableObject(env.REGISTRY.getByName(REGISTRY_NAME), (_, { storage }) => job(storage));
   const BODY = { name: "one more", role: "viewer" };
 
   it("refuses one more, issued or rolled, while all are live", async ({ expect }) => {

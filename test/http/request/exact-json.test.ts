@@ -1,11 +1,10 @@
-import { runInDurableObject } from "cloudflare:test";
-import { env } from "cloudflare:workers";
 import fc from "fast-check";
 import { describe, it, vi } from "vitest";
 import { findInexact } from "../../../common/exact-json.ts";
 import { call, codeOf } from "../../support/client.ts";
 import { sessionOf } from "../../support/sessions.ts";
 import { newIntegrator } from "../../support/states.ts";
+import { inDirectory } from "../../support/storage.ts";
 import { view } from "../../support/viewers.ts";
 
 /** The decimal value of a JSON number as a fraction of integers, computed in the simplest way. */
@@ -164,8 +163,8 @@ describe("the character U+0000, which no jsonb of PostgreSQL holds", () => {
   it("stays, and is shown, where an earlier release has stored it", async ({ expect }) => {
     const { key, get, put } = await newIntegrator();
     await get({ user_group_id: "acme", properties: { a: "b" } });
-    await runInDurableObject(env.GROUP_DIRECTORY.getByName("acme/Testing"), (_, { storage }) => {
-      storage.sql.exec("UPDATE user_groups SET properties = ?", '{"a":"b\\u0000"}');
+    await inDirectory(({ sql }) => {
+      sql.exec("UPDATE user_groups SET properties = ?", '{"a":"b\\u0000"}');
     });
     const stored = { a: "b\0" };
     expect((await put({ user_group_id: "acme", name: "Renamed" })).body.user_group.properties).toEqual(stored);

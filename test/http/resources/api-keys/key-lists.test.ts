@@ -1,4 +1,3 @@
-import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { describe, it, vi } from "vitest";
 import { KEYS_PER_ENVIRONMENT_MAX } from "../../../../common/limits.ts";
@@ -8,6 +7,7 @@ import { call, codeOf } from "../../../support/client.ts";
 import { limiter } from "../../../support/limiter.ts";
 import { countRows } from "../../../support/rows.ts";
 import { inEnvironment, issueKey, issueOperator, newIntegrator, operator } from "../../../support/states.ts";
+import { inDirectory, inRegistry, insertGroups } from "../../../support/storage.ts";
 import { watchedEnv } from "../../../support/watched-env.ts";
 
 const directory = () => env.GROUP_DIRECTORY.getByName("acme/Testing");
@@ -23,7 +23,7 @@ const LISTS = [
     rowsOf: () => countRows(directory()),
     fill: async () => {
       await issueKey();
-      await runInDurableObject(directory(), (_, { storage: { sql } }) => fill(sql, "api_keys"));
+      await inDirectory(({ sql }) => fill(sql, "api_keys"));
     },
   },
   {
@@ -34,7 +34,7 @@ const LISTS = [
     rowsOf: () => countRows(registry()),
     fill: async () => {
       await issueOperator("viewer");
-      await runInDurableObject(registry(), (_, { storage: { sql } }) => fill(sql, "operators"));
+      await inRegistry(({ sql }) => fill(sql, "operators"));
     },
   },
 ] as const;
@@ -92,14 +92,8 @@ describe("an operator who is revoked while a list waits for its turn", () => {
   /** An environment where a full page has just been read, and another list waits. `resume` ends the pause between them. */
   async function newPause() {
     const { key } = await newIntegrator();
-    await runInDurableObject(directory(), (_, { storage: { sql } }) => {
-      fill(sql, "api_keys");
-      sql.exec(
-        `WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1000)
-          INSERT INTO user_groups (provided_id, name, nonce, generation, revision, created_at, updated_at)
-          SELECT 'group ' || i, 'Group', randomblob(16), randomblob(16), 1, 1, 1 FROM n`,
-      );
-    });
+    await inDirectory(({ sql }) => fill(sql, "api_keys"));
+    await insertGroups(1000);
     let isPaused = true;
     const wait = scheduler.wait.bind(scheduler);
     // Each round lets other work run, as the pause itself would.

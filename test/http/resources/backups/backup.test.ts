@@ -1,4 +1,3 @@
-import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { describe, it } from "vitest";
 import {
@@ -17,6 +16,7 @@ import { CREDENTIAL_PATTERN } from "../../../support/credential-pattern.ts";
 import { limiter } from "../../../support/limiter.ts";
 import { sessionOf } from "../../../support/sessions.ts";
 import { inEnvironment, issueKey, issueOperator, newIntegrator, operator } from "../../../support/states.ts";
+import { inDirectory } from "../../../support/storage.ts";
 import { view } from "../../../support/viewers.ts";
 
 const ACME = "acme/Testing";
@@ -116,9 +116,7 @@ describe("a backup that is restored under the same names", () => {
     expect((await backupPage(OF_ACME, cursor)).status).toBe(200);
     await by.update(1, { name: "renamed since" });
     await by.update(5, { name: "renamed later" });
-    await runInDurableObject(env.GROUP_DIRECTORY.getByName(ACME), (_, { storage: { sql } }) =>
-      sql.exec("DELETE FROM events WHERE id < (SELECT max(id) FROM events)"),
-    );
+    await inDirectory(({ sql }) => sql.exec("DELETE FROM events WHERE id < (SELECT max(id) FROM events)"));
     expect(codeOf(await backupPage(OF_ACME, cursor))).toEqual([410, "cursor_expired"]);
   });
 
@@ -541,7 +539,7 @@ describe("a page of a backup", () => {
   it("has at least one row, however large, so that a backup ends", async ({ expect }) => {
     const { tokenOf } = await newIntegrator();
     for (const id of ["a", "b", "c"]) await tokenOf(id);
-    await runInDurableObject(env.GROUP_DIRECTORY.getByName(ACME), (_, { storage: { sql } }) =>
+    await inDirectory(({ sql }) =>
       sql.exec("UPDATE user_groups SET properties = ? WHERE team_id < 3", JSON.stringify("x".repeat(1_500_000))),
     );
     const kinds = (await backUp()).map((page) => linesOf(page).filter(({ kind }) => kind === "user_group").length);
@@ -552,7 +550,7 @@ describe("a page of a backup", () => {
     const { key, tokenOf } = await newIntegrator();
     await tokenOf("acme");
     await call("POST", "/api/viewer_sessions/end", { credential: key, body: { session: await sessionOf(key) } });
-    await runInDurableObject(env.GROUP_DIRECTORY.getByName(ACME), (_, { storage: { sql } }) => {
+    await inDirectory(({ sql }) => {
       const columns = "nonce, generation, revision, created_at, updated_at";
       // The header and 499 groups fill a page.
       for (let n = 2; n <= 499; n += 1)

@@ -9,6 +9,7 @@ import { forgedCredential, forgedSession } from "../../../support/forged.ts";
 import { limiter } from "../../../support/limiter.ts";
 import { claimsIn, sessionOf, setSuspended } from "../../../support/sessions.ts";
 import { inEnvironment, issueKey, issueOperator, newIntegrator, operator } from "../../../support/states.ts";
+import { inDirectory } from "../../../support/storage.ts";
 import { watchedEnv } from "../../../support/watched-env.ts";
 
 const PATH = "/api/credentials/explain";
@@ -268,8 +269,8 @@ describe("a credential that was signed with a stolen key", () => {
       expect(await codesOf(await forgedCredential(kind))).toEqual([
         kind === "token" ? "credential_revoked" : "unauthenticated",
       ]);
-    const tables = await runInDurableObject(env.GROUP_DIRECTORY.getByName("acme/Testing"), (_, { storage }) =>
-      storage.sql.exec("SELECT name FROM sqlite_master WHERE name NOT GLOB '_cf_*'").toArray(),
+    const tables = await inDirectory(({ sql }) =>
+      sql.exec("SELECT name FROM sqlite_master WHERE name NOT GLOB '_cf_*'").toArray(),
     );
     expect(tables).toEqual([]);
   });

@@ -1,4 +1,4 @@
-import { evictDurableObject, runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
+import { evictDurableObject, runDurableObjectAlarm } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { describe, it, vi } from "vitest";
 import { REGISTRY_NAME } from "../../../../src/domain/placement.ts";
@@ -6,6 +6,7 @@ import { type Answer, call, codeOf } from "../../../support/client.ts";
 import { NOW } from "../../../support/clock.ts";
 import { CREDENTIAL_PATTERN } from "../../../support/credential-pattern.ts";
 import { issueKey, issueOperator, newIntegrator, operator } from "../../../support/states.ts";
+import { inRegistry } from "../../../support/storage.ts";
 
 const DAY_MS = 24 * 60 * 60 * 1000;
 const BOOTSTRAP = { kind: "operator", id: null, name: "bootstrap" };
@@ -132,7 +133,7 @@ describe("a cursor of the deployment's feed", () => {
   it("from before the tables is 410 once the first events were deleted", async ({ expect }) => {
     const { next_cursor: cursor } = (await list()).body;
     await changeEverything();
-    await runInDurableObject(registry(), (_, { storage }) => void storage.sql.exec("DELETE FROM events WHERE id = 1"));
+    await inRegistry(({ sql }) => void sql.exec("DELETE FROM events WHERE id = 1"));
     expect(codeOf(await list({ cursor }))).toEqual([410, "cursor_expired"]);
   });
 
@@ -155,7 +156,7 @@ describe("a cursor of the deployment's feed", () => {
   it("of a registry that has lost its tables is 410", async ({ expect }) => {
     await changeEverything();
     const { next_cursor: cursor } = (await list({ cursor: "latest" })).body;
-    await runInDurableObject(registry(), (_, { storage }) => storage.deleteAll());
+    await inRegistry((storage) => storage.deleteAll());
     await evictDurableObject(registry());
     expect(codeOf(await list({ cursor }))).toEqual([410, "cursor_expired"]);
   });

@@ -8,6 +8,7 @@ import { CREDENTIAL_PATTERN } from "../../../support/credential-pattern.ts";
 import { logLines } from "../../../support/each-test.ts";
 import { countRows } from "../../../support/rows.ts";
 import { issueKey, issueOperator, newIntegrator, operator } from "../../../support/states.ts";
+import { inDirectory } from "../../../support/storage.ts";
 
 const DAY_MS = 24 * 60 * 60 * 1000;
 
@@ -112,8 +113,8 @@ it("filters by type and by group, under both ids of a renamed one", async ({ exp
 
 it("examines 1,000 events a page for a filter, so that a page may be empty", async ({ expect }) => {
   const { key, get } = await newIntegrator();
-  await runInDurableObject(env.GROUP_DIRECTORY.getByName("acme/Testing"), (_, { storage }) =>
-    storage.sql.exec(
+  await inDirectory(({ sql }) =>
+    sql.exec(
       `WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 2500)
         INSERT INTO events (at, type, actor, request_id, details) SELECT 1, 'api_key.revoked', '{}', 'r', '{}' FROM n`,
     ),
@@ -174,9 +175,7 @@ describe("cursor", () => {
   it("of a database that was created again is 410 cursor_expired", async ({ expect }) => {
     const key = await issueKey();
     const { next_cursor: cursor } = (await list(key, { cursor: "latest" })).body;
-    await runInDurableObject(env.GROUP_DIRECTORY.getByName("acme/Testing"), (_, { storage }) =>
-      storage.sql.exec("UPDATE feed SET incarnation = 'another'"),
-    );
+    await inDirectory(({ sql }) => sql.exec("UPDATE feed SET incarnation = 'another'"));
     expect(codeOf(await list(key, { cursor }))).toEqual([410, "cursor_expired"]);
   });
 
@@ -184,9 +183,7 @@ describe("cursor", () => {
     const { key, get } = await newIntegrator();
     await get({ user_group_id: "acme" });
     const { next_cursor: cursor } = (await list(key, { cursor: "latest" })).body;
-    await runInDurableObject(env.GROUP_DIRECTORY.getByName("acme/Testing"), (_, { storage }) =>
-      storage.sql.exec("DELETE FROM events WHERE id = 2"),
-    );
+    await inDirectory(({ sql }) => sql.exec("DELETE FROM events WHERE id = 2"));
     expect(codeOf(await list(key, { cursor }))).toEqual([410, "cursor_expired"]);
   });
 });

@@ -1,4 +1,3 @@
-import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { describe, it, vi } from "vitest";
 import { hashOf, mintCredential } from "../../../../src/domain/credentials/credential.ts";
@@ -8,6 +7,7 @@ import { call, codeOf } from "../../../support/client.ts";
 import { NOW } from "../../../support/clock.ts";
 import { ringOfKeys } from "../../../support/signing-ring.ts";
 import { operator } from "../../../support/states.ts";
+import { inRegistry } from "../../../support/storage.ts";
 
 const EMAIL = "ada@example.com";
 
@@ -134,8 +134,8 @@ describe("an operator without a key", () => {
   it("is admitted by no key that the signing keys can make", async ({ expect }) => {
     await issue({ key: false });
     const ring = await ringOfKeys(env.SIGNING_KEYS);
-    const stored = await runInDurableObject(env.REGISTRY.getByName(REGISTRY_NAME), (_, { storage }) =>
-      storage.sql.exec<{ hash: ArrayBuffer }>("SELECT nonce_hash AS hash FROM operators").one(),
+    const stored = await inRegistry(({ sql }) =>
+      sql.exec<{ hash: ArrayBuffer }>("SELECT nonce_hash AS hash FROM operators").one(),
     );
     for (const nonce of [new Uint8Array(16), new Uint8Array(16).fill(255), new Uint8Array(stored.hash).slice(0, 16)]) {
       expect(new Uint8Array(await hashOf(nonce))).not.toEqual(new Uint8Array(stored.hash));

@@ -8,6 +8,7 @@ import { byNumber } from "../../../support/by-number.ts";
 import { type Answer, call, codeOf } from "../../../support/client.ts";
 import { NOW } from "../../../support/clock.ts";
 import { issueKey, issueOperator, newIntegrator, operator } from "../../../support/states.ts";
+import { inDirectory } from "../../../support/storage.ts";
 
 type Event = { id: number; type: string; at: string };
 
@@ -34,7 +35,7 @@ async function newGroups() {
 
 /** Adds events of another group, as many calls would. */
 const addEvents = (count: number) =>
-  runInDurableObject(env.GROUP_DIRECTORY.getByName(DIRECTORY), (_, { storage: { sql } }) => {
+  inDirectory(({ sql }) => {
     sql.exec(
       `WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?)
         INSERT INTO events (at, type, actor, request_id, team_id, provided_id, details)
@@ -67,7 +68,7 @@ describe("the events of a group", () => {
     const { key, update } = await newGroups();
     await update(1, { suspended: true });
     await addEvents(4321);
-    await runInDurableObject(env.GROUP_DIRECTORY.getByName(DIRECTORY), (_, { storage: { sql } }) => {
+    await inDirectory(({ sql }) => {
       sql.exec("UPDATE feed SET last_id = (SELECT max(id) + 1000000 FROM events)");
     });
     // Another instance reads the end of the feed again.

@@ -1,11 +1,10 @@
-import { runInDurableObject } from "cloudflare:test";
-import { env } from "cloudflare:workers";
 import { describe, it } from "vitest";
 import { ENVIRONMENT_BYTES_MAX } from "../../../../common/limits.ts";
 import { byNumber, rowsOf } from "../../../support/by-number.ts";
 import { type Answer, call, codeOf } from "../../../support/client.ts";
 import { CREDENTIAL_PATTERN } from "../../../support/credential-pattern.ts";
 import { issueKey, issueOperator, newIntegrator } from "../../../support/states.ts";
+import { setDatabaseSize } from "../../../support/storage.ts";
 
 const DIRECTORY = "acme/Testing";
 const REUSED = [422, "idempotency_key_reused"];
@@ -109,9 +108,7 @@ describe("an Idempotency-Key of a call by number", () => {
   it("is 507 in a full environment, and the calls without one go on", async ({ expect }) => {
     const { numbered } = await newCallers();
     const stored = await numbered.rotate(1, undefined, withKey("before"));
-    await runInDurableObject(env.GROUP_DIRECTORY.getByName(DIRECTORY), (_, { storage }) => {
-      Object.defineProperty(storage.sql, "databaseSize", { value: ENVIRONMENT_BYTES_MAX + 1, configurable: true });
-    });
+    await setDatabaseSize(ENVIRONMENT_BYTES_MAX + 1);
     for (const name of ["rotate", "remove"] as const)
       expect(codeOf(await numbered[name](1, undefined, withKey("k")))).toEqual([507, "environment_full"]);
     expect(comparable(await numbered.rotate(1, undefined, withKey("before")))).toEqual(comparable(stored));

@@ -1,5 +1,3 @@
-import { runInDurableObject } from "cloudflare:test";
-import { env } from "cloudflare:workers";
 import fc from "fast-check";
 import { describe, it, vi } from "vitest";
 import { DAY_MS } from "../../../../common/limits.ts";
@@ -8,6 +6,7 @@ import { byNumber } from "../../../support/by-number.ts";
 import { type Answer, call, codeOf } from "../../../support/client.ts";
 import { NOW } from "../../../support/clock.ts";
 import { inEnvironment, issueOperator, newIntegrator, operator } from "../../../support/states.ts";
+import { inDirectory } from "../../../support/storage.ts";
 import { view } from "../../../support/viewers.ts";
 
 type Listed = { team_id: number; provided_id: string };
@@ -117,7 +116,7 @@ describe("search", () => {
 
   it("holds at most 1 MiB on a page, and misses no group", async ({ expect }) => {
     const { list } = await newGroups({ one: "x" });
-    await runInDurableObject(env.GROUP_DIRECTORY.getByName("acme/Testing"), (_, { storage: { sql } }) =>
+    await inDirectory(({ sql }) =>
       sql.exec(
         `WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 200)
           INSERT INTO user_groups (provided_id, name, properties, nonce, generation, revision, created_at, updated_at)

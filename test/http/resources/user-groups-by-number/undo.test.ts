@@ -1,4 +1,4 @@
-import { evictAllDurableObjects, runInDurableObject } from "cloudflare:test";
+import { evictAllDurableObjects } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { describe, it, onTestFinished, vi } from "vitest";
 import { ENVIRONMENT_BYTES_MAX, GROUPS_PER_PURGE_MAX } from "../../../../common/limits.ts";
@@ -6,9 +6,9 @@ import { runAlarm } from "../../../support/alarm.ts";
 import { byNumber, rowsOf } from "../../../support/by-number.ts";
 import { type Answer, call, codeOf } from "../../../support/client.ts";
 import { NOW } from "../../../support/clock.ts";
-import { replaceKv } from "../../../support/hostile-kv.ts";
 import { newIntegrator } from "../../../support/states.ts";
-import { answeredBy, STALE, view } from "../../../support/viewers.ts";
+import { inDirectory, insertGroups, setDatabaseSize } from "../../../support/storage.ts";
+import { view } from "../../../support/viewers.ts";
 
 const DIRECTORY = "acme/Testing";
 const DAY_MS = 24 * 60 * 60 * 1000;
@@ -53,8 +53,7 @@ const idsIn = ({ body }: Answer): string[] =>
   body.user_groups.map(({ provided_id: providedId }: { provided_id: string }) => providedId);
 const typesIn = (events: { type: string }[]): string[] => events.map(({ type }) => type.replace("user_group.", ""));
 
-const alarmAt = () =>
-  runInDurableObject(env.GROUP_DIRECTORY.getByName(DIRECTORY), (_, { storage }) => storage.getAlarm());
+const alarmAt = () => inDirectory((storage) => storage.getAlarm());
 
 describe("a deleted group", () => {
   it("is shown only where deleted ones are asked for, with its times", async ({ expect }) => {
@@ -334,8 +333,8 @@ describe("the alarm", () => {
   it("purges many in batches, one event each, and leaves those whose time has not come", async ({ expect }) => {
     const { tokenOf, remove, list, events } = await newDeletedCustomer();
     const count = 2 * GROUPS_PER_PURGE_MAX + 50;
-    await runInDurableObject(env.GROUP_DIRECTORY.getByName(DIRECTORY), (_, { storage }) =>
-      storage.sql.exec(
+    await inDirectory(({ sql }) =>
+      sql.exec(
         `WITH RECURSIVE n (i) AS (SELECT 100 UNION ALL SELECT i + 1 FROM n WHERE i < 99 + ?)
           INSERT INTO deleted_groups (team_id, provided_id, deleted_at, name, nonce, generation, revision, created_at, updated_at)
           SELECT i, 'group ' || i, ?, 'G', zeroblob(16), zeroblob(16), 1, 1, 1 FROM n`,
@@ -362,9 +361,7 @@ describe("the alarm", () => {
     const { send, token } = await newCustomer();
     pass(1000);
     await send("DELETE", token, "k");
-    await runInDurableObject(env.GROUP_DIRECTORY.getByName(DIRECTORY), (_, { storage }) =>
-      storage.sql.exec("UPDATE stored_responses SET expires_at = expires_at + ?", 2 * UNDO_MS),
-    );
+    await inDirectory(({ sql }) => sql.exec("UPDATE stored_responses SET expires_at = expires_at + ?", 2 * UNDO_MS));
     pass(UNDO_MS);
     await runAlarm(DIRECTORY);
     expect((await rowsOf(DIRECTORY)).stored_responses).toEqual([]);
@@ -410,25 +407,6 @@ describe("UNDO_DAYS", () => {
   });
 });
 
-describe("a lease of a deleted group", () => {
-  it("that KV does not delete ends within its time, after rotate_token too", async ({ expect }) => {
-    vi.useFakeTimers({ now: NOW, toFake: ["Date"] });
-    const { key, leasedTokenOf, remove } = await newIntegrator();
-    const { restore } = byNumber(key);
-    const token = await leasedTokenOf("acme");
-    replaceKv((operation, _, real) => (operation === "delete" ? Promise.reject(new Error("KV is down.")) : real()));
-    expect((await remove(token)).status).toBe(200);
-    pass(60_000);
-    expect(answeredBy(await view(token, STALE))).toBe("index");
-    await restore(1, { rotate_token: true });
-    pass(1);
-    expect(codeOf(await view(token, STALE))).toEqual(REVOKED);
-    expect(codeOf(await view(token, { "Cache-Control": "max-age=300" }))).toEqual([200, undefined]);
-    pass(240_000);
-    expect(codeOf(await view(token, { "Cache-Control": "max-age=300" }))).toEqual(REVOKED);
-  });
-});
-
 describe("a list with a state", () => {
   it("shows that state alone, page by page, at any size of page", async ({ expect }) => {
     const { list, put, remove, tokenOf } = await newCustomer();
@@ -465,13 +443,7 @@ describe("a list with a state", () => {
 
   it("examines 1,000 groups a page, so that a page may be empty", async ({ expect }) => {
     const { list, put, tokenOf } = await newCustomer();
-    await runInDurableObject(env.GROUP_DIRECTORY.getByName(DIRECTORY), (_, { storage }) =>
-      storage.sql.exec(
-        `WITH RECURSIVE n (i) AS (SELECT 2 UNION ALL SELECT i + 1 FROM n WHERE i < 2500)
-          INSERT INTO user_groups (team_id, provided_id, name, nonce, generation, revision, created_at, updated_at)
-          SELECT i, 'group ' || i, 'G', zeroblob(16), zeroblob(16), 1, 1, 1 FROM n`,
-      ),
-    );
+    await insertGroups(2499, { first: 2 });
     await evictAllDurableObjects();
     await tokenOf("last");
     await put({ user_group_id: "last", suspended: true });
@@ -505,9 +477,7 @@ describe("a list with a state", () => {
 
 it("an environment above its size goes on suspending, deleting, restoring and purging", async ({ expect }) => {
   const { put, update, numbered, restore, purge, show } = await newCustomer();
-  await runInDurableObject(env.GROUP_DIRECTORY.getByName(DIRECTORY), (_, { storage: { sql } }) => {
-    Object.defineProperty(sql, "databaseSize", { value: ENVIRONMENT_BYTES_MAX + 1, configurable: true });
-  });
+  await setDatabaseSize(ENVIRONMENT_BYTES_MAX + 1);
   const answers = [
     await put({ user_group_id: "acme", suspended: true }),
     await update(1, { suspended: false }),

@@ -1,10 +1,9 @@
-import { runInDurableObject } from "cloudflare:test";
-import { env } from "cloudflare:workers";
 import fc from "fast-check";
 import { describe, it, vi } from "vitest";
 import { type Answer, call, codeOf } from "../../../support/client.ts";
 import { CREDENTIAL_PATTERN } from "../../../support/credential-pattern.ts";
 import { issueKey, newIntegrator } from "../../../support/states.ts";
+import { insertGroups } from "../../../support/storage.ts";
 
 const PAGES_MAX = 300;
 const NOW = new Date("2026-03-01T10:30:00.000Z");
@@ -29,18 +28,6 @@ async function pages(
   }
   return answers;
 }
-
-/** Fills the directory of acme/Testing with groups whose id is their number. SQL is far faster than the API. */
-const fill = (count: number, properties: string | null = null) =>
-  runInDurableObject(env.GROUP_DIRECTORY.getByName("acme/Testing"), (_, { storage }) =>
-    storage.sql.exec(
-      `WITH RECURSIVE numbers (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < ?)
-        INSERT INTO user_groups (provided_id, name, properties, nonce, generation, revision, created_at, updated_at)
-        SELECT 'group ' || n, 'G', ?, zeroblob(16), zeroblob(16), 1, 1, 1 FROM numbers`,
-      count,
-      properties,
-    ),
-  ).then(() => undefined);
 
 describe("a list", () => {
   it("shows the groups of the key's environment in the order of numbers, without tokens", async ({ expect }) => {
@@ -90,7 +77,7 @@ describe("a list", () => {
 
   it("has 100 groups on a page by default, and 1,000 at most", async ({ expect }) => {
     const key = await issueKey();
-    await fill(1001);
+    await insertGroups(1001);
     expect((await list(key)).body.user_groups).toHaveLength(100);
     const sizes = (await pages(key, { limit: "1000" })).map(({ body }) => body.user_groups.length);
     expect(sizes).toEqual([1000, 1]);
@@ -98,7 +85,7 @@ describe("a list", () => {
 
   it.for([1, 3, 7, 20, 40, 59, 60, 61])("is whole in pages of %i", async (limit, { expect }) => {
     const key = await issueKey();
-    await fill(60);
+    await insertGroups(60);
     const answers = await pages(key, { limit: String(limit) });
     expect(answers.flatMap(idsIn)).toEqual(Array.from({ length: 60 }, (_, index) => `group ${index + 1}`));
     expect(answers).toHaveLength(Math.ceil(60 / limit));
@@ -245,7 +232,7 @@ describe("a page ends early", () => {
     const key = await issueKey();
     // Two bytes for each character in UTF-8, and in an RPC.
     const properties = JSON.stringify({ a: "é".repeat(8000) });
-    await fill(100, properties);
+    await insertGroups(100, { properties: `'${properties}'` });
     const answers = await pages(key, { limit: "1000" });
     const sizes = answers.map(({ body }) => body.user_groups.length);
     const bytes = new TextEncoder().encode(properties).length;
@@ -258,7 +245,7 @@ describe("a page ends early", () => {
 
   it("in the order of ids too, where a prefix is given", async ({ expect }) => {
     const key = await issueKey();
-    await fill(100, JSON.stringify({ a: "é".repeat(8000) }));
+    await insertGroups(100, { properties: `'${JSON.stringify({ a: "é".repeat(8000) })}'` });
     const answers = await pages(key, { user_group_id_prefix: "group", limit: "1000" });
     expect(answers.length).toBeGreaterThan(1);
     expect(answers.flatMap(idsIn)).toEqual(Array.from({ length: 100 }, (_, index) => `group ${index + 1}`).toSorted());

@@ -1,4 +1,4 @@
-import { evictAllDurableObjects, runInDurableObject } from "cloudflare:test";
+import { evictAllDurableObjects } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { describe, it, vi } from "vitest";
 import { runAlarm } from "../../../support/alarm.ts";
@@ -6,6 +6,7 @@ import { type Answer, call, codeOf } from "../../../support/client.ts";
 import { NOW } from "../../../support/clock.ts";
 import { CREDENTIAL_PATTERN } from "../../../support/credential-pattern.ts";
 import { issueKey, newIntegrator, operator } from "../../../support/states.ts";
+import { inDirectory } from "../../../support/storage.ts";
 import { view } from "../../../support/viewers.ts";
 import { watchedEnv } from "../../../support/watched-env.ts";
 
@@ -27,10 +28,7 @@ async function newRepeater() {
 
 const tokenIn = ({ body }: Answer): string => body.user_group.token;
 const comparable = ({ status, headers, body }: Answer) => [status, headers.get("ETag"), JSON.stringify(body)];
-const storedResponses = () =>
-  runInDurableObject(env.GROUP_DIRECTORY.getByName("acme/Testing"), (_, { storage }) =>
-    storage.sql.exec("SELECT * FROM stored_responses").toArray(),
-  );
+const storedResponses = () => inDirectory(({ sql }) => sql.exec("SELECT * FROM stored_responses").toArray());
 
 const replayed = ({ headers }: Answer) => headers.get("Idempotent-Replayed");
 
@@ -219,8 +217,7 @@ describe("after 24 hours", () => {
     vi.setSystemTime(NOW.getTime() + 1000);
     await send("POST", "k-2", { current_token: second });
     await evictAllDurableObjects();
-    const alarm = () =>
-      runInDurableObject(env.GROUP_DIRECTORY.getByName("acme/Testing"), (_, { storage }) => storage.getAlarm());
+    const alarm = () => inDirectory((storage) => storage.getAlarm());
     const left: number[] = [];
     for (let at = await alarm(); at !== null && left.at(-1) !== 0; at = await alarm()) {
       vi.setSystemTime(Math.max(Date.now(), at));
@@ -240,9 +237,7 @@ it("a response stored after a restart does not postpone the alarm of an older on
   await evictAllDurableObjects();
   vi.setSystemTime(NOW.getTime() + DAY_MS / 2);
   await send("POST", "k-2", { current_token: second });
-  const alarm = await runInDurableObject(env.GROUP_DIRECTORY.getByName("acme/Testing"), (_, { storage }) =>
-    storage.getAlarm(),
-  );
+  const alarm = await inDirectory((storage) => storage.getAlarm());
   expect(alarm).toBe(NOW.getTime() + DAY_MS);
 });
 

@@ -6,6 +6,7 @@ import { type Answer, call, codeOf } from "../../../support/client.ts";
 import { NOW } from "../../../support/clock.ts";
 import { bearer, claimsIn, restore, sessionOf, setSuspended } from "../../../support/sessions.ts";
 import { issueKey, newIntegrator } from "../../../support/states.ts";
+import { inDirectory } from "../../../support/storage.ts";
 import { view } from "../../../support/viewers.ts";
 
 beforeEach(() => {
@@ -72,14 +73,14 @@ describe("POST /api/viewer_sessions/end", () => {
 
   it("ends the sessions of a person that were minted after a change which could not be stored", async ({ expect }) => {
     const { key, sessions, token } = await start();
-    const inDirectory = (sql: string) =>
-      runInDurableObject(env.GROUP_DIRECTORY.getByName("acme/Testing"), (_, { storage }) => void storage.sql.exec(sql));
     const full = "SELECT RAISE(ABORT, 'no room')";
-    await inDirectory(`CREATE TRIGGER full BEFORE INSERT ON stored_responses BEGIN ${full}; END`);
+    await inDirectory(({ sql }) =>
+      sql.exec(`CREATE TRIGGER full BEFORE INSERT ON stored_responses BEGIN ${full}; END`),
+    );
     const headers = { "Idempotency-Key": "k" };
     const body = { current_token: token };
     expect((await call("POST", "/api/user", { credential: key, headers, body })).status).toBe(500);
-    await inDirectory("DROP TRIGGER full");
+    await inDirectory(({ sql }) => sql.exec("DROP TRIGGER full"));
     const session = await sessions({ viewer_id: "ann" });
     await evictAllDurableObjects();
     await end(key, { user_group_id: "acme", viewer_id: "ann" });
@@ -185,7 +186,7 @@ describe("POST /api/viewer_sessions/end", () => {
     const [bob, nobody] = [await sessions({ viewer_id: "bob" }), await sessions()];
     await end(key, { user_group_id: "acme", viewer_id: "ann" });
     const later = [await sessions({ viewer_id: "ann" }), await sessions({ viewer_id: "ann" })];
-    await runInDurableObject(env.GROUP_DIRECTORY.getByName("acme/Testing"), (_, { storage: { sql } }) =>
+    await inDirectory(({ sql }) =>
       sql.exec(
         `WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ${ENDED_SESSIONS_MAX})
         INSERT INTO ended_sessions (id, name, ended_at) SELECT -i, 'filler ' || i, 0 FROM n`,
@@ -244,11 +245,7 @@ describe("POST /api/viewer_sessions/end", () => {
     await end(key, { session });
     await end(key, { user_group_id: "acme", viewer_id: "ann" });
     const stub = env.GROUP_DIRECTORY.getByName("acme/Testing");
-    const count = () =>
-      runInDurableObject(
-        stub,
-        (_, { storage }) => storage.sql.exec("SELECT count(*) AS n FROM ended_sessions").one().n,
-      );
+    const count = () => inDirectory(({ sql }) => sql.exec("SELECT count(*) AS n FROM ended_sessions").one().n);
     const alarm = () => runInDurableObject(stub, (directory) => directory.alarm());
     setMinutes(64.9);
     await alarm();

@@ -7,6 +7,7 @@ import { logLines } from "../../../support/each-test.ts";
 import { forgedSession } from "../../../support/forged.ts";
 import { bearer, claimsIn, restore, sessionOf, setSuspended } from "../../../support/sessions.ts";
 import { issueKey, newIntegrator, operator } from "../../../support/states.ts";
+import { inDirectory } from "../../../support/storage.ts";
 import { query, view } from "../../../support/viewers.ts";
 
 /**
@@ -191,10 +192,8 @@ it("a session of another deployment is refused though it has the same signing ke
   const { key } = await newTheft();
   const session = await sessionOf(key, { user_group_id: "victim" });
   // Another deployment has made its own random bits for groups of the same numbers.
-  const changed = await runInDurableObject(
-    env.GROUP_DIRECTORY.getByName("acme/Testing"),
-    (_, { storage }) =>
-      storage.sql.exec("UPDATE user_groups SET generation = randomblob(16) RETURNING 1").toArray().length,
+  const changed = await inDirectory(
+    ({ sql }) => sql.exec("UPDATE user_groups SET generation = randomblob(16) RETURNING 1").toArray().length,
   );
   expect(changed).toBe(2);
   for (const answer of await tryAll(session)) expect(answer.body.error?.code).toBe("credential_revoked");
@@ -223,9 +222,9 @@ it("gen is in no answer but inside sessions, and in no event and no line of the 
     keep(await call(method, path, { credential: key, body, headers }));
   const gens: string[] = [];
   const noteGens = async () => {
-    const rows = await runInDurableObject(env.GROUP_DIRECTORY.getByName("acme/Testing"), (_, { storage }) =>
+    const rows = await inDirectory(({ sql }) =>
       ["user_groups", "deleted_groups"].flatMap((table) =>
-        storage.sql
+        sql
           .exec<Record<"current" | "previous", string | null>>(
             `SELECT hex(generation) AS current, hex(grace_generation) AS previous FROM ${table}`,
           )

@@ -1,4 +1,4 @@
-import { evictDurableObject, runInDurableObject } from "cloudflare:test";
+import { evictDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { CLAIMS_BYTES_MAX, SESSION_VARIABLES_BYTES_MAX } from "../../../../common/limits.ts";
@@ -8,6 +8,7 @@ import { logLines } from "../../../support/each-test.ts";
 import { limiter } from "../../../support/limiter.ts";
 import { bearer, claimsIn, mint, restore, sessionOf, setSuspended } from "../../../support/sessions.ts";
 import { issueKey, newIntegrator, operator } from "../../../support/states.ts";
+import { inDirectory } from "../../../support/storage.ts";
 import { answeredBy, query, STALE, view } from "../../../support/viewers.ts";
 import { watchedEnv } from "../../../support/watched-env.ts";
 
@@ -764,12 +765,8 @@ it("a session outlives the memory of its directory", async ({ expect }) => {
 it("the directory's tables hold no session and no claim of one", async ({ expect }) => {
   const { session } = await newSession({ viewer_id: "ann-of-accounting" });
   await view(session);
-  const stub = env.GROUP_DIRECTORY.getByName("acme/Testing");
-  const rows = await runInDurableObject(stub, (_, { storage }) =>
-    ["user_groups", "api_keys", "events", "stored_responses"].flatMap((table) =>
-      storage.sql.exec(`SELECT * FROM ${table}`).toArray(),
-    ),
-  );
+  const tables = ["user_groups", "api_keys", "events", "stored_responses"];
+  const rows = await inDirectory(({ sql }) => tables.flatMap((table) => sql.exec(`SELECT * FROM ${table}`).toArray()));
   expect(rows.length).toBeGreaterThan(2);
   const text = JSON.stringify(rows);
   for (const part of ["eyJ", "ann-of-accounting", String(claimsIn(session).jti)]) expect(text).not.toContain(part);
