@@ -87,16 +87,6 @@ describe("a refusal for want of a scope", () => {
   });
 });
 
-describe("a key that may read groups and not write them", () => {
-  it("creates none, and gets 404", async ({ expect }) => {
-    await newIntegrator();
-    const reader = await newIntegrator(without("groups:write"));
-    expect(codeOf(await reader.get({ user_group_id: "new" }))).toEqual([404, "user_group_not_found"]);
-    const { body } = await call("GET", "/api/user_groups", { credential: reader.key });
-    expect(body.user_groups).toEqual([]);
-  });
-});
-
 describe("without tokens:read", () => {
   /** A group whose token another key, with all scopes, has just rotated under an Idempotency-Key. */
   async function rotatedByAnother() {

@@ -87,16 +87,6 @@ it("has exactly one event for each change, in order, at any page size", async ({
   }
 });
 
-it("names the request that made the change, and its time", async ({ expect }) => {
-  vi.useFakeTimers({ now: NOW, toFake: ["Date"] });
-  const { key, get } = await newIntegrator();
-  const created = await get({ user_group_id: "acme" });
-  expect((await feed(key)).at(-1)).toMatchObject({
-    at: NOW.toISOString(),
-    request_id: created.headers.get("X-Request-Id"),
-  });
-});
-
 it("holds no token, no key, and no value of a mapping or a property", async ({ expect }) => {
   const { key, token, current } = await changeEverything();
   const text = JSON.stringify(await feed(key));

@@ -5,7 +5,6 @@ import { type Answer, type CallOptions, call, codeOf } from "../../../support/cl
 import { sessionOf } from "../../../support/sessions.ts";
 import { inEnvironment, issueKey, issueOperator, newIntegrator, operator } from "../../../support/states.ts";
 import { answeredBy, query, STALE, view } from "../../../support/viewers.ts";
-import { watchedEnv } from "../../../support/watched-env.ts";
 
 const NOW = new Date("2026-03-01T10:30:00.000Z");
 const NOT_FOUND = [404, "user_group_not_found"];
@@ -259,16 +258,6 @@ describe.for(CALLERS)("by number, %s", ([, newCaller, actor]) => {
     expect(answers.filter(({ status }) => status === 412)).toHaveLength(9);
     expect(ETAG(await show(1))).toBe('"1.2"');
   });
-});
-
-it("a change by number deletes at most the lease that may be there", async ({ expect }) => {
-  const { watched, costs } = watchedEnv();
-  const { tokenOf } = await newIntegrator();
-  await tokenOf("acme");
-  const { rotate, remove } = callsOf(operator, inEnvironment());
-  expect((await rotate(1, {}, { env: watched })).status).toBe(200);
-  expect((await remove(1, { env: watched })).status).toBe(200);
-  expect(costs.kv).toEqual([]);
 });
 
 it("an API key changes no group of another environment", async ({ expect }) => {
