@@ -1,9 +1,9 @@
 import { DurableObject } from "cloudflare:workers";
 import { fail, ok, type Result } from "../../common/result.ts";
-import type { GroupSnapshot, ListedGroup, StoredKey } from "../records.ts";
+import type { GroupSnapshot, StoredKey } from "../records.ts";
 import type { BackupPage, BackupPosition } from "./backup/backup.ts";
 import { type RestoreFailure, type RestorePage, type RestoreProgress, type Taken, takePage } from "./backup/restore.ts";
-import { type Admitted, admitKey, admittedOperator, type CallerFailure } from "./credentials/admission.ts";
+import type { CallerFailure } from "./credentials/admission.ts";
 import {
   authorOf,
   type Caller,
@@ -14,12 +14,12 @@ import {
   renameRefusal,
 } from "./credentials/caller.ts";
 import type { FoundKey, KeyDraft, KeyFailure, KeyPage, KeyQuery, KeyRoll } from "./credentials/keys.ts";
-import type { PresentedViewer, Reason } from "./credentials/reasons.ts";
-import { reasonsOfViewer } from "./credentials/reasons.ts";
+import { type PresentedViewer, type Reason, reasonsOfViewer } from "./credentials/reasons.ts";
 import type { Scope } from "./credentials/rights.ts";
+import { DirectoryCalls, type Listed } from "./directory-calls.ts";
 import { type DirectoryParts, directoryPartsOf } from "./directory-parts.ts";
 import type { FailureOf, Idempotent } from "./failure.ts";
-import { type Endings, type ShownGroup, withEndings } from "./feed/endings.ts";
+import type { ShownGroup } from "./feed/endings.ts";
 import {
   type EventPage,
   type EventQuery,
@@ -30,7 +30,6 @@ import {
 } from "./feed/event.ts";
 import { GroupHistory, type HistoryFailure, type HistoryPage, type HistoryQuery } from "./feed/group-history.ts";
 import { GroupCount, type GroupCounts, GroupSearch, type SearchQuery } from "./search/group-scans.ts";
-import { type Step, type TurnFailure, Turns, type Waited } from "./turns.ts";
 import type { StateFailure } from "./user-groups/entity-tag.ts";
 import { addGroups, type GroupPage, type PageQuery, readPage } from "./user-groups/group-page.ts";
 import type {
@@ -55,9 +54,6 @@ import type {
 } from "./user-groups/user-group.ts";
 import type { NewSession, SessionsToEnd } from "./user-groups/viewer-sessions.ts";
 
-/** What a read that may be long answers when its turns are over, between which viewers are answered. */
-type Listed<Page, Failure = never> = Promise<Idempotent<Waited<Page>, Failure | CallerFailure | TurnFailure>>;
-
 type FindFailure = CallerFailure | FailureOf<"user_group_not_found">;
 type StartFailure = FindFailure | FailureOf<"user_group_suspended">;
 type OnceFailure = CallerFailure | RepeatFailure;
@@ -73,7 +69,7 @@ type ShownOutcome = Result<ShownGroup & Outcome, OnceFailure | StateFailure>;
  */
 export class GroupDirectory extends DurableObject<Env> {
   #parts: DirectoryParts;
-  readonly #turns = new Turns();
+  readonly #calls = new DirectoryCalls(() => this.#parts);
 
   constructor(ctx: DurableObjectState, env: Env) {
     super(ctx, env);
@@ -85,7 +81,7 @@ export class GroupDirectory extends DurableObject<Env> {
    * that it found the group, as it would to a client that calls again.
    */
   ensure(caller: Caller, draft: UserGroupDraft): Idempotent<Ensured, CallerFailure | EnsureFailure> {
-    return this.#as(caller, "groups:read", (admitted) => this.#parts.groups.ensure(admitted, draft));
+    return this.#calls.as(caller, "groups:read", (admitted) => this.#parts.groups.ensure(admitted, draft));
   }
 
   /** Changes the given fields. An update that changes nothing writes nothing. */
@@ -95,7 +91,7 @@ export class GroupDirectory extends DurableObject<Env> {
     changes: UserGroupChanges,
     conditions: Pick<Conditions, "ifMatch">,
   ): Result<GroupWithToken & EndedLeases, CallerFailure | UpdateFailure> {
-    return this.#as(caller, "groups:write", (admitted) =>
+    return this.#calls.as(caller, "groups:write", (admitted) =>
       this.#parts.groups.updateById(admitted, providedId, changes, conditions),
     );
   }
@@ -109,7 +105,7 @@ export class GroupDirectory extends DurableObject<Env> {
   ): Result<ShownGroup & EndedLeases, CallerFailure | UpdateFailure | FailureOf<"invalid_body">> {
     const refusal = renameRefusal(caller, changes.newProvidedId);
     if (refusal) return fail(refusal);
-    return this.#shown(caller, "groups:write", (admitted) =>
+    return this.#calls.shown(caller, "groups:write", (admitted) =>
       this.#parts.groups.updateByNumber(admitted, teamId, changes, conditions),
     );
   }
@@ -124,14 +120,14 @@ export class GroupDirectory extends DurableObject<Env> {
     graceSeconds: number,
     conditions: Conditions,
   ): Result<RotatedWithToken & Outcome, OnceFailure | TokenFailure> {
-    return this.#as(caller, "tokens:rotate", (admitted) =>
+    return this.#calls.as(caller, "tokens:rotate", (admitted) =>
       this.#parts.repeatable.rotate(admitted, current, graceSeconds, conditions),
     );
   }
 
   /** Replaces the token of the group with this number. The answer does not have the new one. */
   rotateByNumber(caller: Caller, teamId: number, graceSeconds: number, conditions: Conditions): ShownOutcome {
-    return this.#shown(caller, "tokens:rotate", (admitted) =>
+    return this.#calls.shown(caller, "tokens:rotate", (admitted) =>
       this.#parts.repeatable.rotateByNumber(admitted, teamId, graceSeconds, conditions),
     );
   }
@@ -143,14 +139,14 @@ export class GroupDirectory extends DurableObject<Env> {
     guards: Guards,
     conditions: Conditions,
   ): Result<Outcome, OnceFailure | TokenFailure | FailureOf<"user_group_mismatch">> {
-    return this.#as(caller, "groups:delete", (admitted) =>
+    return this.#calls.as(caller, "groups:delete", (admitted) =>
       this.#parts.repeatable.remove(admitted, current, guards, conditions),
     );
   }
 
   /** Deletes the group with this number. The answer is the deleted group. */
   removeByNumber(caller: Caller, teamId: number, conditions: Conditions): ShownOutcome {
-    return this.#shown(caller, "groups:delete", (admitted) =>
+    return this.#calls.shown(caller, "groups:delete", (admitted) =>
       this.#parts.repeatable.removeByNumber(admitted, teamId, conditions),
     );
   }
@@ -167,71 +163,78 @@ export class GroupDirectory extends DurableObject<Env> {
   ): Idempotent<ShownGroup & Outcome, OnceFailure | StateFailure | FailureOf<"user_group_id_taken">> {
     const refusal = renameRefusal(caller, options.newProvidedId);
     if (refusal) return fail(refusal);
-    return this.#shown(caller, "groups:write", (admitted) =>
+    return this.#calls.shown(caller, "groups:write", (admitted) =>
       this.#parts.repeatable.restore(admitted, teamId, options, conditions),
     );
   }
 
   /** Erases a deleted group now. Its events stay, which have its ids and nothing else of it. A repeat finds no group. */
   purge(caller: Caller, teamId: number, conditions: Conditions): Result<undefined, OnceFailure | PurgeFailure> {
-    return this.#as(caller, "groups:delete", (admitted) => this.#parts.repeatable.purge(admitted, teamId, conditions));
+    return this.#calls.as(caller, "groups:delete", (admitted) =>
+      this.#parts.repeatable.purge(admitted, teamId, conditions),
+    );
   }
 
   /** The group as the viewer with this token sees it. With `acceptsStale` the answer may ask the Worker to write a lease. */
   view(viewer: PresentedToken, acceptsStale: boolean): Idempotent<ViewerAnswer, ViewFailure> {
-    return this.#ifCreated(({ groups }) => groups.view(viewer, acceptsStale), fail({ code: "credential_revoked" }));
+    return this.#calls.ifCreated(
+      ({ groups }) => groups.view(viewer, acceptsStale),
+      fail({ code: "credential_revoked" }),
+    );
   }
 
   /** What a session for viewers of the group with this id is made of. It changes no group, so the call can be repeated. */
   startSession(caller: Caller, providedId: string, viewerId?: string): Idempotent<NewSession, StartFailure> {
-    return this.#as(caller, "sessions:create", ({ keyId }) =>
+    return this.#calls.as(caller, "sessions:create", ({ keyId }) =>
       this.#parts.sessions.start(keyId, { providedId }, viewerId),
     );
   }
 
   /** As `startSession`, of the group with this number. */
   startSessionByNumber(caller: Caller, teamId: number, viewerId?: string): Idempotent<NewSession, StartFailure> {
-    return this.#as(caller, "sessions:create", ({ keyId }) => this.#parts.sessions.start(keyId, { teamId }, viewerId));
+    return this.#calls.as(caller, "sessions:create", ({ keyId }) =>
+      this.#parts.sessions.start(keyId, { teamId }, viewerId),
+    );
   }
 
   /** The group as the viewer with this session sees it. The key that minted the session must still be valid. */
   viewSession(session: PresentedSession): Idempotent<GroupSnapshot, ViewFailure> {
-    return this.#ifCreated(({ sessions }) => sessions.view(session), fail({ code: "credential_revoked" }));
+    return this.#calls.ifCreated(({ sessions }) => sessions.view(session), fail({ code: "credential_revoked" }));
   }
 
   /** Ends one session, a person's, or all of a group's. A session that no longer views is left as it is. */
   endSessions(caller: Caller, ending: SessionsToEnd): Result<undefined, FindFailure> {
-    return this.#as(caller, "sessions:create", ({ author }) => this.#parts.sessions.end(author, ending));
+    return this.#calls.as(caller, "sessions:create", ({ author }) => this.#parts.sessions.end(author, ending));
   }
 
   /** Ends the sessions of the person `viewerId` of the group with this number; without one, all of the group's. */
   endSessionsByNumber(caller: Caller, teamId: number, viewerId: string | undefined): Result<undefined, FindFailure> {
-    return this.#as(caller, "sessions:create", ({ author }) =>
+    return this.#calls.as(caller, "sessions:create", ({ author }) =>
       this.#parts.sessions.endOfGroup(author, { teamId }, viewerId),
     );
   }
 
   /** One page of the groups. Lists take turns, so that viewers are answered between them. */
   list(caller: Caller, query: PageQuery): Listed<GroupPage> {
-    return this.#inTurns(caller, "groups:read", ({ stores }) => ok(readPage(stores.groups, query)));
+    return this.#calls.inTurns(caller, "groups:read", ({ stores }) => ok(readPage(stores.groups, query)));
   }
 
   /** One page of the groups that pass the conditions of a search. */
   search(caller: Caller, query: SearchQuery): Listed<GroupPage> {
     const search = new GroupSearch(query);
-    return this.#inTurns(caller, "groups:read", ({ stores }) => ok(search.turn(stores.groups)));
+    return this.#calls.inTurns(caller, "groups:read", ({ stores }) => ok(search.turn(stores.groups)));
   }
 
   /** One group as lists show it: of those that exist, or of the deleted ones. */
   show(caller: Caller, teamId: number, from: "existing" | "deleted"): Idempotent<ShownGroup, FindFailure> {
-    return this.#shown(caller, "groups:read", () => this.#parts.groups.show(teamId, from));
+    return this.#calls.shown(caller, "groups:read", () => this.#parts.groups.show(teamId, from));
   }
 
   /** One page of the events, oldest first. It takes turns with lists. For `withGroups` the caller needs `groups:read` too. */
   async listEvents(caller: Caller, query: EventQuery): Listed<EventPage, FailureOf<"cursor_expired">> {
-    const admitted = query.withGroups ? this.#admit(caller, "groups:read") : undefined;
+    const admitted = query.withGroups ? this.#calls.admit(caller, "groups:read") : undefined;
     if (admitted && !admitted.ok) return admitted;
-    return this.#inTurns(caller, "events:read", ({ stores }) => {
+    return this.#calls.inTurns(caller, "events:read", ({ stores }) => {
       const read = readEvents(stores.events, query);
       return read.ok && query.withGroups ? ok(addGroups(stores.groups, read.value)) : read;
     });
@@ -239,13 +242,13 @@ export class GroupDirectory extends DurableObject<Env> {
 
   /** One page of the events, newest first. */
   listNewestEvents(caller: Caller, query: NewestQuery): Listed<NewestPage> {
-    return this.#inTurns(caller, "events:read", ({ stores }) => ok(readNewest(stores.events, query)));
+    return this.#calls.inTurns(caller, "events:read", ({ stores }) => ok(readNewest(stores.events, query)));
   }
 
   /** One page of a group's events, newest first; also of a deleted or purged group, as long as its events are kept. */
   history(caller: Caller, teamId: number, query: HistoryQuery): Listed<HistoryPage, HistoryFailure> {
     const history = new GroupHistory(teamId, query);
-    return this.#inTurns(caller, "events:read", ({ stores }) =>
+    return this.#calls.inTurns(caller, "events:read", ({ stores }) =>
       stores.groups.wasUsed(teamId) ? history.turn(stores.events) : fail({ code: "user_group_not_found" }),
     );
   }
@@ -263,7 +266,7 @@ export class GroupDirectory extends DurableObject<Env> {
 
   /** How the environment is: its size, its groups, the keys that somebody should look at. It takes turns with lists. */
   overview(operator: Operator): Listed<EnvironmentOverview> {
-    return this.#inTurns(operator, undefined, ({ stores }) =>
+    return this.#calls.inTurns(operator, undefined, ({ stores }) =>
       ok(readOverview(stores, this.ctx.storage.sql.databaseSize, Date.now())),
     );
   }
@@ -271,22 +274,22 @@ export class GroupDirectory extends DurableObject<Env> {
   /** How many groups there are in each state, up to bounds. */
   countGroups(operator: Operator): Listed<GroupCounts> {
     const count = new GroupCount();
-    return this.#inTurns(operator, undefined, ({ stores }) => ok(count.turn(stores.groups)));
+    return this.#calls.inTurns(operator, undefined, ({ stores }) => ok(count.turn(stores.groups)));
   }
 
   /** A group, of those that exist or of the deleted ones, with its newest events. */
   inspect(operator: Operator, teamId: number): Idempotent<InspectedGroup, FindFailure> {
-    return this.#as(operator, "groups:read", () => inspect(this.#parts.stores, teamId));
+    return this.#calls.as(operator, "groups:read", () => inspect(this.#parts.stores, teamId));
   }
 
   /** Only checks the caller: before a call is refused for its content, so that a stranger learns nothing about it. */
   checkCaller(caller: Caller, scope: Scope | undefined): Idempotent<undefined, CallerFailure> {
-    return this.#as(caller, scope, () => ok(undefined));
+    return this.#calls.as(caller, scope, () => ok(undefined));
   }
 
   /** The API key that calls. */
   identify(key: PresentedKey): Idempotent<StoredKey, KeyFailure> {
-    return this.#ifCreated(({ keys }) => keys.authenticate(key), fail({ code: "unauthenticated" }));
+    return this.#calls.identify(key);
   }
 
   // The calls of operators alone, whom the registry has admitted.
@@ -300,27 +303,27 @@ export class GroupDirectory extends DurableObject<Env> {
   /** One page of the API keys, revoked and expired ones included. It takes turns with lists. */
   async listKeys(caller: Caller, query: KeyQuery): Listed<KeyPage> {
     if (!this.#parts.schema.exists) return ok({ keys: [], next: null, hasWaited: false });
-    return this.#inTurns(caller, undefined, ({ keys }) => ok(keys.list(query)));
+    return this.#calls.inTurns(caller, undefined, ({ keys }) => ok(keys.list(query)));
   }
 
   /** The API keys with these numbers, each with the event that ended it, for an operator whom the registry has admitted. */
   findKeys(operator: Operator, ids: readonly number[]): Idempotent<FoundKey[], CallerFailure> {
-    return this.#as(operator, undefined, () => ok(this.#parts.keys.find(ids)));
+    return this.#calls.as(operator, undefined, () => ok(this.#parts.keys.find(ids)));
   }
 
   /** Why viewers with this token or session are refused, if they are. It is no view. */
   explainViewer(operator: Operator, viewer: PresentedViewer): Idempotent<Reason[], CallerFailure> {
-    return this.#as(operator, undefined, () => ok(reasonsOfViewer(this.#parts, viewer, Date.now())));
+    return this.#calls.as(operator, undefined, () => ok(reasonsOfViewer(this.#parts, viewer, Date.now())));
   }
 
   /** Whether no API key was issued yet. */
   hasNoKeys(): boolean {
-    return this.#ifCreated(({ keys }) => keys.isEmpty(), true);
+    return this.#calls.ifCreated(({ keys }) => keys.isEmpty(), true);
   }
 
   /** Revokes an API key. A key that is revoked already keeps its time. */
   revokeKey(operator: Operator, id: number): Idempotent<undefined, FailureOf<"api_key_not_found">> {
-    const isFound = this.#ifCreated(({ keys }) => keys.revoke(authorOf(operator), id), false);
+    const isFound = this.#calls.ifCreated(({ keys }) => keys.revoke(authorOf(operator), id), false);
     return isFound ? ok(undefined) : fail({ code: "api_key_not_found" });
   }
 
@@ -330,55 +333,13 @@ export class GroupDirectory extends DurableObject<Env> {
     id: number,
     roll: KeyRoll,
   ): Result<StoredKey, FailureOf<"api_key_not_found" | "environment_full">> {
-    const rolled = this.#ifCreated(({ keys }) => keys.roll(authorOf(operator), id, roll), undefined);
+    const rolled = this.#calls.ifCreated(({ keys }) => keys.roll(authorOf(operator), id, roll), undefined);
     return rolled ?? fail({ code: "api_key_not_found" });
-  }
-
-  /** Runs `run` for a caller that is admitted. `scope` is what an API key needs; every valid one may make a call without it. */
-  #as<Value, Failure>(
-    caller: Caller,
-    scope: Scope | undefined,
-    run: (admitted: Admitted) => Result<Value, Failure>,
-  ): Result<Value, Failure | CallerFailure> {
-    const admitted = this.#admit(caller, scope);
-    return admitted.ok ? run(admitted.value) : admitted;
-  }
-
-  /** The same for a group, with those who have suspended and deleted it for a caller who may read events. */
-  #shown<Group extends ListedGroup, Failure>(
-    caller: Caller,
-    scope: Scope,
-    run: (admitted: Admitted) => Result<Group, Failure>,
-  ): Result<Group & Endings, Failure | CallerFailure> {
-    return this.#as(caller, scope, (admitted) => withEndings(this.#parts.stores.events, admitted, run(admitted)));
-  }
-
-  /** Returns what `run` makes of the tables; `otherwise` while there are none. */
-  #ifCreated<Value, Otherwise>(run: (parts: DirectoryParts) => Value, otherwise: Otherwise): Value | Otherwise {
-    return this.#parts.schema.exists ? run(this.#parts) : otherwise;
-  }
-
-  /** Reads for a caller in one turn or several. An operator who has waited has to be admitted by the registry again. */
-  async #inTurns<Page extends object, Failure>(
-    caller: Caller,
-    scope: Scope | undefined,
-    step: (parts: DirectoryParts) => Result<Step<Page>, Failure>,
-  ): Listed<Page, Failure> {
-    const admit = () => this.#admit(caller, scope);
-    return this.#turns.takeSteps(`${caller.kind} ${caller.id}`, admit, () => step(this.#parts));
-  }
-
-  /** Admits an API key that is valid and has `scope`, if one is needed. The registry has admitted operators. */
-  #admit(caller: Caller, scope: Scope | undefined): Result<Admitted, CallerFailure> {
-    if (caller.kind === "operator")
-      return this.#ifCreated(() => ok(admittedOperator(caller)), fail({ code: "environment_not_found" }));
-    const key = this.identify(caller);
-    return key.ok ? admitKey(key.value, caller, scope) : key;
   }
 
   /** One page of a backup. It takes turns with lists. */
   backup(operator: Operator, position: BackupPosition | undefined): Listed<BackupPage, FailureOf<"cursor_expired">> {
-    return this.#inTurns(operator, undefined, ({ backup }) => backup.read(position));
+    return this.#calls.inTurns(operator, undefined, ({ backup }) => backup.read(position));
   }
 
   /** How far a restore has come. */
