@@ -25,10 +25,14 @@ export const BODY_PARSED_AT_ONCE_BYTES_MAX = 4 * 1024;
 export const SQL_BOUND_AT_ONCE_UNITS_MAX = 1024;
 /** The pause after the longest body or template; after a shorter one it is shorter. Long work takes a half of the thread at most. */
 export const LONG_WORK_PAUSE_MS = 25;
+/** How many requests of one environment wait for their turn: each keeps its body or its group in memory. */
+export const WAITING_FOR_TURN_MAX = 1024;
 
 /** How many requests of one caller an isolate handles at the same time, unread answers included, and how many more wait. */
 export const PLACES_OF_CALLER_MAX = 32;
 export const WAITING_OF_CALLER_MAX = 352;
+/** How many viewers of an environment an isolate admits at the same time. Each who waits has a place of its credential. */
+export const ADMISSIONS_OF_ENVIRONMENT_MAX = 128;
 /** How many views of one group an isolate handles at the same time, once they are admitted, and how many more wait. */
 export const PLACES_OF_GROUP_MAX = 256;
 export const WAITING_OF_GROUP_MAX = 2048;

@@ -1,11 +1,10 @@
-import { LONG_WORK_PAUSE_MS, PLACE_SECONDS_MAX } from "../../../common/limits.ts";
+import { LONG_WORK_PAUSE_MS, PLACE_SECONDS_MAX, WAITING_FOR_TURN_MAX } from "../../../common/limits.ts";
 import { fail, type Result } from "../../../common/result.ts";
 import type { FailureOf } from "../../domain/failure.ts";
 import type { CallEnv, RequestContext } from "../app-env.ts";
 import { Places } from "./places.ts";
 
-/** The turn of an isolate. Who waits for it has a place, so the number of those who wait is bounded. */
-const turns = new Places({ placesMax: 1, waitingMax: Number.POSITIVE_INFINITY, secondsMax: PLACE_SECONDS_MAX });
+const turns = new Places({ placesMax: 1, waitingMax: WAITING_FOR_TURN_MAX, secondsMax: PLACE_SECONDS_MAX });
 
 /**
  * Runs `work` at once if it is short. An isolate does long work one at a time, of environments in turn and of their groups in turn, with a pause

@@ -1,4 +1,5 @@
 import {
+  ADMISSIONS_OF_ENVIRONMENT_MAX,
   PLACE_OF_GROUP_SECONDS_MAX,
   PLACE_SECONDS_MAX,
   PLACES_OF_CALLER_MAX,
@@ -32,6 +33,11 @@ class Queue {
   readonly #branches = new Map<string, Queue>();
   readonly #waiting = new Set<() => void>();
   size = 0;
+
+  /** How many wait in this branch, or in all. */
+  sizeOf(name: string | undefined): number {
+    return name === undefined ? this.size : (this.#branches.get(name)?.size ?? 0);
+  }
 
   add([name, ...branch]: readonly string[], waiting: () => void): void {
     this.size += 1;
@@ -78,8 +84,8 @@ export class Places {
   }
 
   /**
-   * Takes a place; `undefined` if too many requests of this name wait already, or if this one has waited for too long. Of those who wait, the
-   * branches have their turns: `["acme/Customer", "7"]` waits among the requests of group 7, and this group among those of acme/Customer.
+   * Takes a place; `undefined` if too many requests wait already, or if this one has waited for too long. Of those who wait, the branches have
+   * their turns: `["acme/Customer", "7"]` waits among the requests of group 7, and this group among those of acme/Customer.
    */
   async take(name: string, branch: readonly string[] = []): Promise<Place | undefined> {
     const { placesMax, secondsMax } = this.#limits;
@@ -89,7 +95,7 @@ export class Places {
       taken.count += 1;
       return this.#placeOf(name, taken);
     }
-    if (this.isFull(name)) return undefined;
+    if (this.isFull(name, branch)) return undefined;
     const { promise, resolve } = Promise.withResolvers<void>();
     taken.waiting.add(branch, resolve);
     try {
@@ -103,9 +109,9 @@ export class Places {
     }
   }
 
-  /** Whether too many requests of this name wait already. */
-  isFull(name: string): boolean {
-    return (this.#names.get(name)?.waiting.size ?? 0) >= this.#limits.waitingMax;
+  /** Whether too many requests of this name, and of the first part of this branch, wait already. */
+  isFull(name: string, [first]: readonly string[] = []): boolean {
+    return (this.#names.get(name)?.waiting.sizeOf(first) ?? 0) >= this.#limits.waitingMax;
   }
 
   #placeOf(name: string, taken: Taken): Place {
@@ -149,4 +155,11 @@ export const GROUPS = new Places({
   placesMax: PLACES_OF_GROUP_MAX,
   waitingMax: WAITING_OF_GROUP_MAX,
   secondsMax: PLACE_OF_GROUP_SECONDS_MAX,
+});
+
+/** The viewers of each environment whom its directory is asked about. */
+export const ADMISSIONS = new Places({
+  placesMax: ADMISSIONS_OF_ENVIRONMENT_MAX,
+  waitingMax: Number.POSITIVE_INFINITY,
+  secondsMax: PLACE_SECONDS_MAX,
 });

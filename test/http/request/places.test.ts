@@ -1,12 +1,13 @@
 import { afterEach, beforeEach, describe, it, vi } from "vitest";
 import {
+  ADMISSIONS_OF_ENVIRONMENT_MAX,
   LARGE_ANSWER_BYTES_MIN,
   LARGE_ANSWERS_SECONDS,
   PLACES_OF_GROUP_MAX,
   SQL_TEMPLATE_BYTES_MAX,
 } from "../../../common/limits.ts";
 import { LARGE_ANSWERS, LargeAnswers } from "../../../src/http/request/large-answers.ts";
-import { CALLERS, GROUPS, Places } from "../../../src/http/request/places.ts";
+import { ADMISSIONS, CALLERS, GROUPS, Places } from "../../../src/http/request/places.ts";
 import { call, codeOf } from "../../support/client.ts";
 import { issueKey, newIntegrator } from "../../support/states.ts";
 import { query, view } from "../../support/viewers.ts";
@@ -73,6 +74,14 @@ describe("places", () => {
     expect(await soFar(places.take("a"))).toBeUndefined();
   });
 
+  it("are refused to a branch of which too many wait, and to no other one", async ({ expect }) => {
+    const places = new Places({ ...LIMITS, placesMax: 1 });
+    void places.take("a");
+    for (let taken = 0; taken < 2; taken += 1) void places.take("a", ["acme", "1"]);
+    expect(await soFar(places.take("a", ["acme", "2"]))).toBeUndefined();
+    expect(await soFar(places.take("a", ["other", "1"]))).toBe("waits");
+  });
+
   it("are refused after the time, and are lost to nobody then", async ({ expect }) => {
     const places = new Places(LIMITS);
     const [first] = [await places.take("a"), await places.take("a")];
@@ -111,6 +120,25 @@ it("a call of a credential that has too many waiting is refused before its body 
   vi.spyOn(CALLERS, "isFull").mockReturnValue(true);
   const body = new ReadableStream({ pull: () => new Promise(() => undefined) });
   expect(codeOf(await call("PUT", "/api/user", { credential, body }))).toEqual([503, "overloaded"]);
+});
+
+describe("admissions of viewers", () => {
+  it("of one environment that are under way keep no viewer of another one waiting", async ({ expect }) => {
+    const token = await (await newIntegrator()).tokenOf("acme");
+    const other = await (await newIntegrator({ workspace: "other" })).tokenOf("other");
+    const taken = await Promise.all(
+      Array.from({ length: ADMISSIONS_OF_ENVIRONMENT_MAX }, () => ADMISSIONS.take("acme/Testing")),
+    );
+    let isAnswered = false;
+    const waiting = view(token).then(({ status }) => {
+      isAnswered = true;
+      return status;
+    });
+    expect((await view(other)).status).toBe(200);
+    expect(isAnswered).toBe(false);
+    for (const place of taken) place?.leave();
+    expect(await waiting).toBe(200);
+  });
 });
 
 describe("the places of a group", () => {
