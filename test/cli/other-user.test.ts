@@ -1,5 +1,15 @@
 import { spawnSync } from "node:child_process";
-import { chmodSync, chownSync, mkdirSync, mkdtempSync, rmSync, statSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  chownSync,
+  existsSync,
+  globSync,
+  mkdirSync,
+  mkdtempSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, it } from "vitest";
@@ -63,9 +73,48 @@ describe.skipIf(!mayChange)(
       chownSync(join(open, "ug-serve.lock"), NOBODY, NOBODY);
       for (const { status, stderr } of [closed, serve("--persist-to", open)]) {
         expect(status).toBe(1);
-        expect(stderr).toMatch(/^error: The state in .* cannot be used: EACCES\. If it belongs to another user, run/);
+        expect(stderr).toMatch(/^error: The state in .* cannot be used: EACCES\. /);
+        expect(stderr).toMatch(
+          / belongs to root \(0\), and ug runs as nobody \(65534\): chown nobody \/.* Run the service as the user/,
+        );
         expect(stderr).not.toMatch(/^\s+at /m);
       }
+    });
+
+    it.for([
+      "user-group-service-GroupDirectory/a.sqlite",
+      "user-group-service-GroupDirectory/a.sqlite-wal",
+      "user-group-service-GroupDirectory",
+      "ug-serve.lock",
+      "ug-serve.lock-journal",
+      "workerd.capnp",
+      ".",
+    ])("learns the owner of %s in the state, and the command that changes it", (foreign, { expect }) => {
+      const state = mkdtempSync(join(folder, "foreign-"));
+      mkdirSync(join(state, "user-group-service-GroupDirectory"));
+      const files = ["ug-serve.lock", "workerd.capnp", "user-group-service-GroupDirectory/a.sqlite"];
+      for (const file of [...files, ...(foreign.includes("-") ? [foreign] : [])])
+        if (!existsSync(join(state, file))) writeFileSync(join(state, file), "", { mode: 0o600 });
+      for (const each of [state, ...globSync("**", { cwd: state }).map((name) => join(state, name))])
+        chownSync(each, NOBODY, NOBODY);
+      chmodSync(state, 0o700);
+      const changed = join(state, foreign);
+      chownSync(changed, 0, 0);
+      const { status, stderr } = serve("--persist-to", state);
+      expect(status).toBe(1);
+      expect(stderr).toContain(
+        `${changed} belongs to root (0), and ug runs as nobody (65534): chown nobody ${changed}`,
+      );
+      expect(stderr).not.toMatch(/^\s+at /m);
+    });
+
+    it("learns the folder above its state that it may not enter, without a command that would change its owner", ({
+      expect,
+    }) => {
+      const above = mkdtempSync(join(folder, "above-"));
+      const { status, stderr } = serve("--persist-to", join(above, "state"));
+      expect([status, stderr]).toEqual([1, expect.stringContaining(`${above} belongs to root (0), and ug runs as`)]);
+      expect(stderr).not.toContain("chown");
     });
 
     it("is invited to make no secrets where some may be that it cannot read", ({ expect }) => {
@@ -80,7 +129,7 @@ describe.skipIf(!mayChange)(
         const { status, stderr } = serve("--persist-to", join(own, "state"), "--env-file", each);
         expect([status, stderr]).toEqual([
           1,
-          expect.stringMatching(/ cannot be read: EACCES\. .* make no new secrets/),
+          expect.stringMatching(/ cannot be read: EACCES\. .* belongs to root \(0\), .* make no new secrets/),
         ]);
         expect(stderr).not.toMatch(/is missing|openssl/);
         const doctor = asNobody([UG, "doctor", "--json", "--url", "http://127.0.0.1:1", "--env-file", each]);

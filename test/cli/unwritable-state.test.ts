@@ -39,6 +39,7 @@ describe.skipIf(!canMount)(`a state folder${canMount ? "" : ", skipped: this use
       expect(output).toMatch(/cannot be written \(.+\)\. /);
       expect(output).not.toMatch(/^\s+at /m);
     }
+    for (const { output } of full) expect(output).toContain(`ENOSPC. The disk is full. Free space on it: ${disk}`);
     rmSync(join(disk, "filler"));
     await (await startService(folder, persistTo("known"))).stop();
   });

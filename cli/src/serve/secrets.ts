@@ -4,6 +4,7 @@ import { CommandError } from "../../../common/command-error.ts";
 import { OPERATOR_TOKEN_UNITS_MIN } from "../../../common/limits.ts";
 import { readSetting, SETTING_NAMES, unreadableSettings } from "../../../common/settings/settings.ts";
 import { explainErrors } from "../support/errors.ts";
+import { causeOf } from "../support/file-causes.ts";
 import { commandOf, DEFAULT_SECRETS_FILE, SECRETS, type ServeOptions } from "./options.ts";
 import { makePrivateFile, writePrivateFile } from "./private-files.ts";
 import { repeatedSettings, settingsFileIn, unknownNames } from "./settings-file.ts";
@@ -38,7 +39,7 @@ export function variablesOf(options: ServeOptions, state: State, defaults: Varia
 }
 
 const fileError = (envFile: string) => (code: string) =>
-  new CommandError(`The file of secrets, ${envFile}, cannot be read or made: ${code}.`);
+  new CommandError(`The file of secrets, ${envFile}, cannot be read or made: ${causeOf(code, envFile)}.`);
 
 /** @throws CommandError with a sentence for each setting that cannot be read. */
 function requireReadable(variables: Variables, { envFile, persistTo }: ServeOptions, { holdsDatabases }: State): void {

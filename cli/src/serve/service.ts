@@ -1,6 +1,9 @@
 /** The service on plain workerd: the bundle, its bindings as Cloudflare gives them, and the folder of its state. */
 import { join } from "node:path";
+import { CommandError } from "../../../common/command-error.ts";
 import { ssoIn } from "../../../common/settings/settings.ts";
+import { explainErrors } from "../support/errors.ts";
+import { causeOf } from "../support/file-causes.ts";
 import type { Bundle, Settings } from "./bundle.ts";
 import { writePrivateFile } from "./private-files.ts";
 import { CONFIG_FILE } from "./state-folder.ts";
@@ -66,7 +69,8 @@ export function startService({
     v8Flags: [...V8_FLAGS, ...v8Flags],
     ...(address !== undefined && { address }),
   });
-  writePrivateFile(config, text);
+  const failureOf = (code: string) => new CommandError(`${config} cannot be written: ${causeOf(code, config)}.`);
+  explainErrors(() => writePrivateFile(config, text), failureOf);
   const { SSL_CERT_FILE } = process.env;
   return startWorkerd({ ...options, config, env: { ...(SSL_CERT_FILE && { SSL_CERT_FILE }), ...variables } });
 }

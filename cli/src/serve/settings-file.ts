@@ -1,8 +1,10 @@
 /** The file of `--env-file`, which has the secrets and other settings of a service. */
+import { constants } from "node:fs";
 import { parseEnv } from "node:util";
 import { CommandError } from "../../../common/command-error.ts";
 import { SETTING_NAMES } from "../../../common/settings/settings.ts";
 import { textIn } from "../support/errors.ts";
+import { causeOf } from "../support/file-causes.ts";
 
 /** The variables in a file, and the settings that it has more than once: the last line of each counts. */
 export type SettingsFile = { texts: NodeJS.Dict<string>; repeated: string[] };
@@ -15,7 +17,7 @@ export type SettingsFile = { texts: NodeJS.Dict<string>; repeated: string[] };
 export function settingsFileIn(file: string): SettingsFile | undefined {
   const failureOf = (code: string) =>
     new CommandError(
-      `The file ${file} cannot be read: ${code}. Run this as a user who can read it, and make no new secrets: with others, all credentials of the service are invalid.`,
+      `The file ${file} cannot be read: ${causeOf(code, file, constants.R_OK)}. Run this as a user who can read it, and make no new secrets: with others, all credentials of the service are invalid.`,
     );
   const text = textIn(file, failureOf)?.replace(/^\ufeff/, "");
   return text === undefined ? undefined : { texts: parseEnv(text), repeated: repeatedIn(text) };

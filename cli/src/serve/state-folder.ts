@@ -3,7 +3,8 @@ import { accessSync, constants, existsSync, readdirSync, statSync } from "node:f
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { CommandError } from "../../../common/command-error.ts";
-import { explainErrors, messageOf } from "../support/errors.ts";
+import { explainErrors, messageOf, systemErrorCode } from "../support/errors.ts";
+import { causeOf, denialOf } from "../support/file-causes.ts";
 import { commandOf, type ServeOptions } from "./options.ts";
 import { makePrivateFolder } from "./private-files.ts";
 
@@ -12,8 +13,12 @@ const LOCK_FILE = "ug-serve.lock";
 /** The processes of a service that was just stopped may take this long to end. */
 const LOCK_WAIT_MS = 2_000;
 const SQLITE_BUSY = 5;
+const SQLITE_FULL = 13;
 /** Where wrangler's development server has its state, and what it makes there. */
 const STATE_OF_WRANGLER = ".wrangler/state/v3/do";
+
+const ADVICE = " Run the service as the user who owns its state, or give --persist-to another folder.";
+const isDenied = (code: string): boolean => code === "EACCES" || code === "EPERM";
 
 export type State = { holdsDatabases: boolean };
 
@@ -23,9 +28,9 @@ export type State = { holdsDatabases: boolean };
  * @throws CommandError if another service uses the folder, or this user may not.
  */
 export function openStateFolder(options: ServeOptions): State {
-  const failureOf = (code: string) =>
+  const failureOf = (code: string, path = options.persistTo) =>
     new CommandError(
-      `The state in ${options.persistTo} cannot be used: ${code}. If it belongs to another user, run the service as that user, or give --persist-to another folder.`,
+      `The state in ${options.persistTo} cannot be used: ${causeOf(code, path)}.${isDenied(code) ? ADVICE : ""}`,
     );
   return explainErrors(() => open(options), failureOf);
 }
@@ -61,18 +66,22 @@ function open({ persistTo: folder, port, demo }: ServeOptions): State {
 function databasesIn(folder: string): string[] {
   const folders = readdirSync(folder, { withFileTypes: true }).filter((entry) => entry.isDirectory());
   const files = folders.flatMap(({ name }) => readdirSync(join(folder, name)).map((file) => join(folder, name, file)));
-  const databases = files.filter((file) => file.endsWith(".sqlite"));
-  const written = [...databases, join(folder, CONFIG_FILE)].filter((file) => existsSync(file));
-  for (const file of written) accessSync(file, constants.R_OK | constants.W_OK);
-  return databases;
+  const config = join(folder, CONFIG_FILE);
+  const written = files.filter((file) => /\.sqlite(?:-wal|-shm)?$/.test(file));
+  for (const file of existsSync(config) ? [...written, config] : written)
+    accessSync(file, constants.R_OK | constants.W_OK);
+  for (const { name } of folders) accessSync(join(folder, name), constants.W_OK | constants.X_OK);
+  return files.filter((file) => file.endsWith(".sqlite"));
 }
 
 function prepareFolder(folder: string): void {
   try {
     makePrivateFolder(folder);
   } catch (error) {
+    const code = systemErrorCode(error);
+    const cause = code === undefined ? messageOf(error) : causeOf(code, folder);
     throw new CommandError(
-      `The folder ${folder} cannot be written (${messageOf(error)}). Give --persist-to a folder of the user who runs the service.`,
+      `The folder ${folder} cannot be written (${cause}). Give --persist-to a folder of the user who runs the service.`,
     );
   }
 }
@@ -96,9 +105,20 @@ function lockDatabase(file: string): DatabaseSync | undefined {
     return database;
   } catch (error) {
     database?.close();
-    if (error instanceof Error && "errcode" in error && error.errcode === SQLITE_BUSY) return undefined;
+    if (sqliteCodeOf(error) === SQLITE_BUSY) return undefined;
     throw new CommandError(
-      `${file} cannot be written (${messageOf(error)}). Make the folder writable, or give another.`,
+      `${file} cannot be written (${causeIn(error, file)}). Make the folder writable, or give another.`,
     );
   }
+}
+
+/** SQLite's number of an error, which has no path. */
+const sqliteCodeOf = (error: unknown): unknown =>
+  error instanceof Error && "errcode" in error ? error.errcode : undefined;
+
+/** Why SQLite cannot write a database, whose journal or log may be what it cannot write. */
+function causeIn(error: unknown, file: string): string {
+  if (sqliteCodeOf(error) === SQLITE_FULL) return causeOf("ENOSPC", file);
+  const files = ["", "-journal", "-wal", "-shm"].map((suffix) => file + suffix);
+  return files.map((each) => denialOf(each)).find((denial) => denial !== undefined) ?? messageOf(error);
 }
