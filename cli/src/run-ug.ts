@@ -44,8 +44,18 @@ export async function runUg(args: readonly string[]): Promise<number> {
     await program.parseAsync(args, { from: "user" });
     return Number(process.exitCode ?? EXIT.done);
   } catch (error) {
-    return fail(error, isJson);
+    return args[0] === "serve" ? failToServe(error, args) : fail(error, isJson);
   }
+}
+
+/** Reports at once why the service has ended. If it has not started, its socket then refuses calls for some seconds. */
+async function failToServe(error: unknown, args: readonly string[]): Promise<number> {
+  const { refuseCalls, ServiceEnded } = await import("./serve/failed-start.ts");
+  const isExplained = error instanceof CommandError || error instanceof CommanderError;
+  if (!isExplained) console.error(error);
+  const exitCode = isExplained ? await fail(error, false) : EXIT.refused;
+  if (exitCode === EXIT.done || error instanceof ServiceEnded) return exitCode;
+  return (await refuseCalls(args)) ? EXIT.done : exitCode;
 }
 
 /** Otherwise `--name --json` would take the next option for the name. */

@@ -2,6 +2,7 @@ import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import { request } from "node:http";
+import { type AddressInfo, createServer } from "node:net";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import type { Readable } from "node:stream";
@@ -107,6 +108,27 @@ it.skipIf(!STRACE)(
 );
 
 describe("--metrics-port", () => {
+  it("is a warning if another program has the port, and the service runs", async ({ expect }) => {
+    const other = createServer().listen(0, "127.0.0.1");
+    await once(other, "listening");
+    onTestFinished(() => void other.close());
+    const { port } = other.address() as AddressInfo;
+    const serve = ["--", join(process.cwd(), "cli/ug.mjs"), "serve", "--persist-to", "state", "--port", "0"];
+    const child = runIn(newFolder(), [process.execPath, ...serve, "--metrics-port", String(port)]);
+    onTestFinished(() => endGroup(child, "SIGINT"));
+    let output = "";
+    for (const stream of [child.stdout, child.stderr])
+      stream?.on("data", (data) => {
+        output += data;
+      });
+    await waitUntil(() => output.includes("Ctrl-C"), "the service was ready");
+    const [, url] = /ready at (\S+)/.exec(output) ?? [];
+    expect((await fetch(`${url}/health`)).status).toBe(200);
+    expect(output).toContain(`The service runs without metrics. Port ${port} for metrics is busy.`);
+    // The lines of requests are still written.
+    await waitUntil(() => output.includes('"path":"/health"'), "the request was logged");
+  });
+
   it("counts requests by route, method and status, and never by path", async ({ expect }) => {
     const folder = newFolder();
     const serve = ["--", join(process.cwd(), "cli/ug.mjs"), "serve", "--persist-to", "state"];

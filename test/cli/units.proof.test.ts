@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { cpSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
@@ -98,8 +98,66 @@ describe.skipIf(!hasSystemd)(`under systemd${skippedWithoutSystemd}`, () => {
     expect(log).toContain("The service has ended by itself: exit-code, exited 1.");
 
     machine.write(ENV_FILE, SETTINGS);
-    expect(await health(machine)).toBe("200");
+    await waitUntil(async () => (await health(machine)) === "200", "the service had started");
     await waitUntil(async () => (await shown(machine, "ActiveState")) === "active", "systemd had its report");
+  }, 600_000);
+
+  const FULL_DISK =
+    "mount -t tmpfs -o size=64k,mode=700,uid=900,gid=900 full /var/lib/user-group-service && cat /dev/zero";
+  /** Why the service cannot start: what causes it, what ends it, and what the log then says. */
+  const CAUSES = [
+    {
+      name: "an invalid setting",
+      cause: `echo UNDO_DAYS=7d >>${ENV_FILE}`,
+      remedy: `sed -i /UNDO_DAYS/d ${ENV_FILE}`,
+      sentence: "error: UNDO_DAYS cannot be read",
+    },
+    {
+      name: "a file of another owner",
+      cause: "cd /var/lib/user-group-service/state; chown root user-group-service-GroupDirectory/metadata.sqlite",
+      remedy: "chown -R user-group-service /var/lib/user-group-service/state",
+      sentence:
+        "/var/lib/user-group-service/state/user-group-service-GroupDirectory/metadata.sqlite belongs to root (0), and ug runs as " +
+        "user-group-service (900): chown user-group-service /var/lib/user-group-service/state/",
+    },
+    {
+      name: "a full disk",
+      cause: `${FULL_DISK} >/var/lib/user-group-service/zeros || true; chown -R user-group-service /var/lib/user-group-service`,
+      remedy: "umount /var/lib/user-group-service",
+      sentence: "The disk is full. Free space on it: /var/lib/user-group-service/state",
+    },
+  ];
+
+  const proxies = (["caddy", "nginx"] as const).filter(
+    (program) => existsSync(`/usr/sbin/${program}`) || existsSync(`/usr/bin/${program}`),
+  );
+  const left = ["caddy", "nginx"].filter((program) => !(proxies as string[]).includes(program));
+  const skipped = left.length === 0 ? "" : `, skipped: behind ${left.join(" and ")}, which is missing`;
+  it(`answers within 5 s while it cannot start, directly and behind the proxies of one-box.md${skipped}`, async ({
+    expect,
+  }) => {
+    const machine = await start();
+    const urls = [
+      "http://127.0.0.1:8787",
+      ...(await Promise.all(proxies.map((program) => startProxy(machine, program)))),
+    ];
+    const answers = () => Promise.all(urls.map((url) => answerOf(machine, url)));
+    await waitUntil(async () => (await answers()).every(({ status }) => status === "200"), "the proxies answered");
+    for (const { name, cause, remedy, sentence } of CAUSES) {
+      await machine.systemctl("stop", SERVICE);
+      await machine.run("sh", "-euc", cause);
+      await machine.systemctl("start", "--no-block", SERVICE);
+      await waitUntil(
+        async () => (await machine.journal(SERVICE)).includes(sentence),
+        `the log had the cause of ${name}`,
+      );
+      // Some of the calls come after its end, and before its next start.
+      for (const last = (await restarts(machine)) + 2; (await restarts(machine)) < last; )
+        for (const { status, code, seconds } of await answers())
+          expect([name, status, code, seconds < 5 || seconds]).toEqual([name, "503", "not_ready", true]);
+      await machine.run("sh", "-euc", remedy);
+      await waitUntil(async () => (await answers()).every(({ status }) => status === "200"), `${name} was gone`);
+    }
   }, 600_000);
 
   // Each of them waits for times of the units.
@@ -289,6 +347,64 @@ const shown = (machine: Systemd, property: string) =>
   machine.systemctl("show", `--property=${property}`, "--value", SERVICE);
 
 const restarts = async (machine: Systemd) => Number(await shown(machine, "NRestarts"));
+
+/** Starts a proxy on the machine as one-box.md configures it, with a certificate that nobody trusts. Returns its address. */
+async function startProxy(machine: Systemd, program: "caddy" | "nginx"): Promise<string> {
+  const folder = `/etc/${program}`;
+  await machine.run("mkdir", "-p", folder, "/var/log/nginx", "/var/lib/nginx", "/root/.local");
+  const certificate = ["fullchain.pem", "privkey.pem"].map((name) => join(folder, name));
+  const port = { caddy: 8443, nginx: 9443 }[program];
+  if (program === "caddy") {
+    const options = "\tauto_https disable_redirects\n\tskip_install_trust\n\tadmin off\n";
+    machine.write(`${folder}/Caddyfile`, readFileSync("deploy/Caddyfile", "utf8").replace(/^\{\n/m, `{\n${options}`));
+    const env = [`--setenv=UG_HOST=https://localhost:${port}`, "--setenv=HOME=/root"];
+    await machine.run(
+      "systemd-run",
+      "--unit=caddy",
+      ...env,
+      "caddy",
+      "run",
+      "--adapter",
+      "caddyfile",
+      "--config",
+      `${folder}/Caddyfile`,
+    );
+  } else {
+    const [cert = "", key = ""] = certificate;
+    const subject = ["-subj", "/CN=localhost", "-days", "2", "-config", "/dev/null"];
+    await machine.run(
+      "openssl",
+      "req",
+      "-x509",
+      "-newkey",
+      "rsa:2048",
+      "-nodes",
+      "-keyout",
+      key,
+      "-out",
+      cert,
+      ...subject,
+    );
+    const site = readFileSync("deploy/nginx.conf", "utf8")
+      .replaceAll("/etc/letsencrypt/live/groups.example.com", folder)
+      .replaceAll("groups.example.com", "localhost")
+      .replaceAll("443 ssl", `${port} ssl`);
+    machine.write(`${folder}/nginx.conf`, `user root;\nevents {}\nhttp {\n${site}\n}\n`);
+    await machine.run("systemd-run", "--unit=nginx", "nginx", "-g", "daemon off;", "-c", `${folder}/nginx.conf`);
+  }
+  return `https://localhost:${port}`;
+}
+
+/** The answer to `GET /health`, and the seconds that it took. */
+async function answerOf(
+  machine: Systemd,
+  url: string,
+): Promise<{ status: string; code: string | undefined; seconds: number }> {
+  const written = ["-w", "\n%{http_code} %{time_total}", "-m", "60"];
+  const output = await machine.run("sh", "-c", 'curl -sk "$@" || true', "sh", ...written, `${url}/health`);
+  const [, body = "", status = "", seconds = ""] = /^(.*?)\n?(\d+) ([\d.]+)$/s.exec(output) ?? [];
+  return { status, code: /"code":"(\w+)"/.exec(body)?.[1], seconds: Number(seconds) };
+}
 
 /** The id of the process of workerd. */
 const workerdOf = (machine: Systemd) => machine.run("sh", "-c", "grep -lx workerd /proc/[0-9]*/comm | cut -d / -f 3");

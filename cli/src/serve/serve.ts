@@ -7,6 +7,7 @@ import { hasConsole } from "../../../common/settings/settings.ts";
 import project from "../../../package.json" with { type: "json" };
 import { type Bundle, bundleOf } from "./bundle.ts";
 import { demoFiles, demoKeys, NoDemoKeys } from "./demo.ts";
+import { ServiceEnded } from "./failed-start.ts";
 import { warningsAbout } from "./metrics/box-metrics.ts";
 import { Metrics } from "./metrics/metrics.ts";
 import { commandOf, type ServeOptions } from "./options.ts";
@@ -37,8 +38,7 @@ export async function serve(options: ServeOptions): Promise<void> {
     throw new UsageError("JURISDICTION is for Cloudflare. On one box, all data is where the box is: leave it empty.");
   variables.PUBLIC_URL ||= "loopback";
   if (options.socketFd === undefined) await requireFreePort(options);
-  const metrics = options.metricsPort === undefined ? undefined : new Metrics();
-  const endpoint = metrics && (await metrics.listen(options.metricsPort ?? 0));
+  const metrics = await metricsOn(options.metricsPort);
   const { host, port, socketFd } = options;
   const workerd = await startService({
     bundle,
@@ -52,7 +52,6 @@ export async function serve(options: ServeOptions): Promise<void> {
     metrics.read(workerd.process.stdout as Readable, process.stdout);
     metrics.read(workerd.process.stderr as Readable, process.stderr);
   }
-  if (endpoint) console.info(`Metrics: ${endpoint.url}`);
   const url = urlOf(workerd, options);
   const folders = { state: resolve(options.persistTo), backups: options.backups };
   metrics?.measure({
@@ -64,13 +63,29 @@ export async function serve(options: ServeOptions): Promise<void> {
   for (const warning of options.backups ? warningsAbout(options.backups, folders.state) : []) console.warn(warning);
   try {
     const ended = Promise.race([ending, workerd.failed]);
-    await Promise.race([ended, greet(url, options, variables)]);
+    const isReady = greet(url, options, variables).then(() => "ready" as const);
+    const early = await Promise.race([ended, isReady]);
     const failure = await ended;
-    if (failure) throw new CommandError(failure);
+    if (failure) throw early === "ready" ? new ServiceEnded(failure) : new CommandError(failure);
   } finally {
     await workerd.stop();
   }
   process.exit(0);
+}
+
+/** Metrics that are served on this port; `undefined` without a port, and with a warning if the port cannot be used. */
+async function metricsOn(port: number | undefined): Promise<Metrics | undefined> {
+  if (port === undefined) return undefined;
+  const metrics = new Metrics();
+  try {
+    const { url } = await metrics.listen(port);
+    console.info(`Metrics: ${url}`);
+    return metrics;
+  } catch (error) {
+    if (!(error instanceof CommandError)) throw error;
+    console.warn(`The service runs without metrics. ${error.message}`);
+    return undefined;
+  }
 }
 
 /** The bundle with other rate limits. @throws UsageError for a limit that the Worker does not have. */
