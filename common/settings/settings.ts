@@ -27,7 +27,7 @@ type Values = {
   JURISDICTION: Jurisdiction | undefined;
   /** `undefined` for the other end of the connection. */
   CLIENT_ADDRESS_HEADER: string | undefined;
-  LOG_CLIENT_ADDRESS: "refused" | "all" | "none";
+  LOG_CLIENT_ADDRESS: "credentials" | "refused" | "all" | "none";
   /** Milliseconds. */
   EVENT_DAYS: number;
   UNDO_DAYS: number;
@@ -84,7 +84,7 @@ const SETTINGS: { readonly [Name in SettingName]: Setting<Values[Name]> } = {
   CONSOLE: { ...oneOf(["on", "off"]), empty: "off" },
   JURISDICTION: optional(oneOf<Jurisdiction>(JURISDICTIONS).read, "Give eu or us, or leave it empty."),
   CLIENT_ADDRESS_HEADER: optional(headerName, "Give a name such as X-Real-IP, or leave it empty."),
-  LOG_CLIENT_ADDRESS: oneOf(["refused", "all", "none"]),
+  LOG_CLIENT_ADDRESS: oneOf(["credentials", "refused", "all", "none"]),
   EVENT_DAYS: days(EVENT_DAYS_DEFAULT),
   UNDO_DAYS: days(UNDO_DAYS_DEFAULT),
   SSO_HEADER: optional((text) => {

@@ -75,8 +75,8 @@ export const SETTING_TEXTS: Record<SettingName, { good: readonly string[]; wrong
     wrong: [...slipsIn("eu"), "fr", "EU", "eu,us", "europe", "fedramp", "0"],
   },
   LOG_CLIENT_ADDRESS: {
-    good: ["", "refused", "all", "none"],
-    wrong: [...slipsIn("all"), "Refused", "ALL", "off", "false", "1", "refuse"],
+    good: ["", "credentials", "refused", "all", "none"],
+    wrong: [...slipsIn("all"), "Refused", "credential", "Credentials", "ALL", "off", "false", "1", "refuse"],
   },
   CLIENT_ADDRESS_HEADER: {
     good: ["", "X-Real-IP", "CF-Connecting-IP"],

@@ -1,5 +1,5 @@
 import { readSetting } from "../../../common/settings/settings.ts";
-import type { RequestContext } from "../app-env.ts";
+import type { Credential, RequestContext } from "../app-env.ts";
 import { CONSOLE } from "../console/paths.ts";
 
 const IPV4 = /^\d{1,3}(?:\.\d{1,3}){3}$/;
@@ -18,15 +18,20 @@ export function clientAddress(c: RequestContext): string {
   return named ?? networkOf(peerOf(c.req.raw)) ?? "unknown";
 }
 
+/** The credentials of integrators and operators. Those of viewers are not among them. */
+const KEYS: readonly Credential["kind"][] = ["api_key", "operator_key", "bootstrap"];
+
 /**
- * The client as the log line has it: that of a refused request and of one to the console, unless LOG_CLIENT_ADDRESS says `all` or `none`.
- * While that cannot be read, none is logged, which is the safe reading of personal data.
+ * The client as the log line has it, by LOG_CLIENT_ADDRESS: `refused` is that of a refused request and of one to the console, and
+ * `credentials` also that of a call with a key. While the setting cannot be read, none is logged, which is the safe reading of personal data.
  */
 export function loggedClient(c: RequestContext, status: number): string | undefined {
   const setting = readSetting(c.env, "LOG_CLIENT_ADDRESS");
   const logged = setting.ok ? setting.value : "none";
-  const isWanted = status >= 400 || c.req.path.startsWith(CONSOLE);
-  return logged === "all" || (logged === "refused" && isWanted) ? clientAddress(c) : undefined;
+  const isRefused = status >= 400 || c.req.path.startsWith(CONSOLE);
+  const hasKey = KEYS.includes(c.get("credential")?.kind ?? "none");
+  const isLogged = { all: true, none: false, refused: isRefused, credentials: isRefused || hasKey }[logged];
+  return isLogged ? clientAddress(c) : undefined;
 }
 
 /** The address of the connection's other end. workerd sets it with its port; Cloudflare leaves it out. */

@@ -190,14 +190,34 @@ describe("LOG_CLIENT_ADDRESS", () => {
   }
 
   it.for([
+    ["credentials", ["198.51.100.7", "198.51.100.7", "198.51.100.7"]],
     ["refused", [undefined, "198.51.100.7", "198.51.100.7"]],
-    [undefined, [undefined, "198.51.100.7", "198.51.100.7"]],
-    ["", [undefined, "198.51.100.7", "198.51.100.7"]],
+    [undefined, ["198.51.100.7", "198.51.100.7", "198.51.100.7"]],
+    ["", ["198.51.100.7", "198.51.100.7", "198.51.100.7"]],
     ["all", ["198.51.100.7", "198.51.100.7", "198.51.100.7"]],
     ["none", [undefined, undefined, undefined]],
     ["All", [undefined, undefined, undefined]],
   ] as const)("is %j: which lines have the address", async ([setting, clients]) => {
     expect(await clientsWith(setting)).toEqual(clients);
+  });
+
+  it("is credentials: all calls with keys have the address, and no viewer whom the service admits", async () => {
+    const callEnv = { ...env, LOG_CLIENT_ADDRESS: "credentials" } as Env;
+    const credential = await issueKey();
+    const options = { headers: FROM, env: callEnv };
+    const made = await call("POST", "/api/user_groups", { ...options, credential, body: { user_group_id: "acme" } });
+    const body = { user_group_id: "acme" };
+    const minted = await call("POST", "/api/viewer_sessions", { ...options, credential, body });
+    const operatorKey = await issueOperator("viewer");
+    logLines.length = 0;
+    const credentials = [credential, operatorKey, operator, made.body.user_group.token, minted.body.session.token];
+    const paths = ["/api/whoami", "/api/whoami", "/api/environments", "/api/viewer", "/api/viewer"];
+    for (const [index, path] of paths.entries())
+      expect((await call("GET", path, { ...options, credential: credentials[index] })).status).toBe(200);
+    expect((await call("GET", "/health", options)).status).toBe(200);
+    expect((await call("GET", "/.well-known/jwks.json", options)).status).toBe(200);
+    const address = FROM["CF-Connecting-IP"];
+    expect(logLines.map(({ client }) => client)).toEqual([address, address, address, ...Array(4).fill(undefined)]);
   });
 
   it("is of IPv6 the network by which the client is counted", async () => {
