@@ -7,6 +7,7 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import type { Readable } from "node:stream";
 import { setTimeout as delay } from "node:timers/promises";
+import { request as send } from "undici";
 import { describe, it, onTestFinished } from "vitest";
 import { newFolder } from "../support/node/new-folder.ts";
 import { startPlainService } from "../support/node/plain-workerd.ts";
@@ -33,16 +34,35 @@ describe.skipIf(!PERL)(`with the socket held by a supervisor${PERL ? "" : ", ski
   const CONNECTIONS_PER_SECOND = 200;
 
   /** Starts the service below a process that holds its socket. `lines` are what that process has printed. */
-  async function startHeld(): Promise<{ holder: ChildProcess; port: number; lines: string[] }> {
+  async function startHeld(...options: string[]): Promise<{ holder: ChildProcess; port: number; lines: string[] }> {
     const folder = newFolder();
     const serve = ["--", join(process.cwd(), "cli/ug.mjs"), "serve", "--persist-to", "state", "--socket-fd", "3"];
-    const holder = runIn(folder, ["perl", here("hold-socket.pl"), process.execPath, ...serve]);
+    const holder = runIn(folder, ["perl", here("hold-socket.pl"), process.execPath, ...serve, ...options]);
     onTestFinished(() => endGroup(holder, "SIGKILL"));
     const lines: string[] = [];
     createInterface({ input: holder.stdout as Readable }).on("line", (line) => lines.push(line));
     await waitUntil(() => lines.some((line) => line.includes("is ready")), "the service was ready");
     return { holder, port: Number(/^port (\d+)$/.exec(lines[0] ?? "")?.[1]), lines };
   }
+
+  it("takes forms of the console past its proxy, and no loopback origin through it", async ({ expect }) => {
+    const proxied = ["--var", "PUBLIC_URL:https://groups.example.com", "--client-address-header", "X-Real-IP"];
+    const { port } = await startHeld(...proxied);
+    const origin = `http://127.0.0.1:${port}`;
+    const signIn = async (headers: Record<string, string>) => {
+      const type = { "Content-Type": "application/x-www-form-urlencoded" };
+      const form = { method: "POST", body: "operator_key=ugo_wrong", headers: { ...type, ...headers } } as const;
+      // `fetch` would send the headers of a script.
+      const { statusCode, body } = await send(`${origin}/console/sign-in`, form);
+      await body.dump();
+      return statusCode;
+    };
+    // 401 is the answer to the key, and 403 that to the origin.
+    expect(await signIn({ Origin: origin })).toBe(401);
+    expect(await signIn({ Origin: origin, "X-Real-IP": "198.51.100.7" })).toBe(403);
+    expect(await signIn({ Origin: "https://evil.example" })).toBe(403);
+    expect(await signIn({ Origin: "https://groups.example.com", "X-Real-IP": "198.51.100.7" })).toBe(401);
+  });
 
   it("fails no new connection while it is restarted by SIGTERM", async ({ expect }) => {
     const { holder, port, lines } = await startHeld();

@@ -3,6 +3,7 @@ import { createServer, Socket } from "node:net";
 import { resolve } from "node:path";
 import type { Readable } from "node:stream";
 import { CommandError, UsageError } from "../../../common/command-error.ts";
+import { isLoopback } from "../../../common/origin.ts";
 import { hasConsole } from "../../../common/settings/settings.ts";
 import project from "../../../package.json" with { type: "json" };
 import { type Bundle, bundleOf } from "./bundle.ts";
@@ -15,7 +16,6 @@ import { type Variables, variablesOf } from "./secrets.ts";
 import { startService } from "./service.ts";
 import { openStateFolder } from "./state-folder.ts";
 import { reportToSystemd } from "./systemd.ts";
-import type { Workerd } from "./workerd.ts";
 
 /**
  * Runs the service until SIGINT, SIGTERM or SIGHUP, then exits with 0. If workerd ends by itself, it exits with 1, so that
@@ -37,6 +37,8 @@ export async function serve(options: ServeOptions): Promise<void> {
   if (variables.JURISDICTION)
     throw new UsageError("JURISDICTION is for Cloudflare. On one box, all data is where the box is: leave it empty.");
   variables.PUBLIC_URL ||= "loopback";
+  const listener = listenerOf(options);
+  if (isLoopback(new URL(`http://${addressOf(listener.address, 0)}`))) variables.LISTENS_ON_LOOPBACK = "yes";
   if (options.socketFd === undefined) await requireFreePort(options);
   const metrics = await metricsOn(options.metricsPort);
   const { host, port, socketFd } = options;
@@ -52,7 +54,7 @@ export async function serve(options: ServeOptions): Promise<void> {
     metrics.read(workerd.process.stdout as Readable, process.stdout);
     metrics.read(workerd.process.stderr as Readable, process.stderr);
   }
-  const url = urlOf(workerd, options);
+  const url = urlOf({ ...listener, port: workerd.port ?? listener.port });
   const folders = { state: resolve(options.persistTo), backups: options.backups };
   metrics?.measure({
     url,
@@ -128,14 +130,17 @@ async function requireFreePort({ host, port, demo }: ServeOptions): Promise<void
   if (error) throw new CommandError(`The service cannot listen on ${addressOf(host, port)}: ${error.code}.`);
 }
 
-/** The address at which this machine reaches the service. */
-function urlOf({ port = 0 }: Workerd, { host, socketFd }: ServeOptions): string {
+/** The address on which the service listens. `port` is 0 if workerd chooses one. */
+function listenerOf({ host, port, socketFd }: ServeOptions): { address: string; port: number } {
   // Nothing is read from the socket, and it is never closed: it takes no connection from workerd.
   const socket = socketFd === undefined ? undefined : new Socket({ fd: socketFd, readable: false, writable: false });
-  const listening = { address: host, port, ...socket?.address() };
-  const { address } = listening;
+  return { address: host, port, ...socket?.address() };
+}
+
+/** The address at which this machine reaches the service. */
+function urlOf({ address, port }: { address: string; port: number }): string {
   const reachable = address === "0.0.0.0" ? "127.0.0.1" : address === "::" ? "::1" : address;
-  return `http://${addressOf(reachable, listening.port)}`;
+  return `http://${addressOf(reachable, port)}`;
 }
 
 async function greet(url: string, options: ServeOptions, variables: Variables): Promise<void> {

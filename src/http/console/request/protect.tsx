@@ -4,10 +4,11 @@ import { hasConsole } from "../../../../common/settings/settings.ts";
 import type { Failure } from "../../../domain/failure.ts";
 import type { RequestContext } from "../../app-env.ts";
 import { isForm } from "../../request/body/body-bytes.ts";
-import { publicUrlOf } from "../../request/host.ts";
+
 import { FAILURES } from "../../response/failures.ts";
 import type { ConsoleEnv } from "../console-env.ts";
 import { respondWithMessage } from "../response/respond-with-page.tsx";
+import { consoleOriginOf } from "./console-origin.ts";
 
 /**
  * Protects every page below /console. Another page of this origin could act as the operator. So `protect` refuses
@@ -15,7 +16,7 @@ import { respondWithMessage } from "../response/respond-with-page.tsx";
  */
 export const protect = createMiddleware<ConsoleEnv>(async (c, next) => {
   if (!hasConsole(c.env)) return c.notFound();
-  const origin = publicUrlOf(c.env, c.req.url);
+  const origin = consoleOriginOf(c);
   if (!origin.ok || !isProtected(new URL(origin.value)))
     return respondWithMessage(c, 403, "The console needs https", HTTPS);
   c.set("origin", origin.value);
