@@ -3,7 +3,7 @@ import { styleText } from "node:util";
 import { Command } from "commander";
 import project from "../../package.json" with { type: "json" };
 import { type About, described } from "./help.ts";
-import { RELEASE, TRY } from "./release.ts";
+import { RELEASE, SECRETS_OF_MACHINE, TRY } from "./release.ts";
 
 /** A command: its module, and what the help of `ug` says of it. */
 type Entry = readonly [load: () => Promise<{ command: () => Command }>, summary: string];
@@ -56,7 +56,7 @@ const ABOUT: About = {
   Give them in a context, a variable or --key-file, never as arguments, which other users can read.
   API_KEY          an API key (ugk_…), which acts in its environment
   OPERATOR_KEY     the key of an operator (ugo_…)
-  OPERATOR_TOKEN   the bootstrap token; for a service on this machine, .dev.vars has it
+  OPERATOR_TOKEN   the bootstrap token; for a service on this machine, ${SECRETS_OF_MACHINE} has it
   DATABASE_URL     the database that ug prove checks
 
 Other variables:

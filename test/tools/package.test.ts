@@ -98,6 +98,35 @@ describe("the folder of a release", () => {
     expect(help.join("")).not.toMatch(/\bnp[mx] /);
     expect(ug("doctor", "--url", "http://localhost:1").stdout).not.toMatch(/\bnp[mx] /);
   });
+
+  it("names no file of a clone, and where a box has its secrets", () => {
+    const folder = newFolder();
+    mkdirSync(join(folder, "state/objects"), { recursive: true });
+    for (const file of ["state/ug-serve.lock", "state/objects/a.sqlite"]) writeFileSync(join(folder, file), "");
+    const printed = [
+      ["--help"],
+      ["serve", "--help"],
+      ["doctor", "--help"],
+      ["backup", "verify", "--help"],
+      ["doctor", "--url", "http://127.0.0.1:1"],
+      ["operators", "list", "--url", "http://127.0.0.1:1"],
+      ["operators", "list", "--url", "https://groups.example.com"],
+      ["serve", "--port", "0", "--persist-to", "state"],
+    ].map((args) => {
+      const env = { PATH: "/usr/bin:/bin", XDG_CONFIG_HOME: folder };
+      const { stdout, stderr } = spawnSync(join(release, "bin/ug"), args, { encoding: "utf8", cwd: folder, env });
+      return [args.join(" "), stdout + stderr] as const;
+    });
+    expect(printed.filter(([, text]) => /\.dev\.vars|\.demo-keys/.test(text))).toEqual([]);
+    const naming = printed.filter(([, text]) => text.includes("/etc/user-group-service/env")).map(([args]) => args);
+    expect(naming).toEqual([
+      "--help",
+      "backup verify --help",
+      "doctor --url http://127.0.0.1:1",
+      "operators list --url http://127.0.0.1:1",
+      "serve --port 0 --persist-to state",
+    ]);
+  });
 });
 
 const canIsolate =

@@ -11,7 +11,7 @@ import { action, serviceCommand } from "../command.ts";
 import { checkLoaded, examineEnvFile } from "../doctor/env-file.ts";
 import { type Finding, failed, ok, skipped, warning } from "../doctor/finding.ts";
 import { checkProviderKeys } from "../doctor/provider-keys.ts";
-import { TRY } from "../release.ts";
+import { RELEASE, TRY } from "../release.ts";
 import { DEFAULT_SECRETS_FILE } from "../serve/options.ts";
 import { anyCredential, type Credential, explainedError, type ServiceOptions } from "../service-access.ts";
 import { LOCAL_URL } from "../support/service.ts";
@@ -23,6 +23,9 @@ type Options = ServiceOptions & { envFile?: string };
 const CLOCK_SECONDS_MAX = 30;
 const ENDS_SOON_MS = 14 * 24 * 60 * 60 * 1000;
 
+/** A box has its secrets where only root can read them. */
+const BY_DEFAULT = RELEASE === undefined ? `; by default ${DEFAULT_SECRETS_FILE}, for a service on this machine` : "";
+
 export const command = (): Command =>
   serviceCommand("doctor", {
     summary: "check a deployment, and say how to fix it",
@@ -33,10 +36,7 @@ export const command = (): Command =>
     },
     notes: "It changes nothing. It exits with 1 if a check has failed.",
   })
-    .option(
-      "--env-file <file>",
-      `the secrets to check; by default ${DEFAULT_SECRETS_FILE}, for a service on this machine`,
-    )
+    .option("--env-file <file>", `the secrets to check${BY_DEFAULT}`)
     .action(
       action(async (options: Options) => {
         const { url } = options.target;

@@ -1,6 +1,6 @@
-import type { Command } from "commander";
+import { type Command, Option } from "commander";
 import { type About, described } from "../help.ts";
-import { TRY } from "../release.ts";
+import { RELEASE, TRY } from "../release.ts";
 import {
   DEFAULT_PORT,
   DEFAULT_SECRETS_FILE,
@@ -26,6 +26,9 @@ const ABOUT: About = {
 OPERATOR_TOKEN are secrets: other users can read arguments, so they belong in the file or the environment.`,
 };
 
+/** How the help shows the file of secrets for a try. A box has its own. */
+const SHOWN = RELEASE === undefined ? undefined : "a file for a try, in this folder";
+
 /** `ug serve`: runs the service on this machine. @throws UsageError if npm took options of `npm start` for itself. */
 export function command(): Command {
   refuseOptionsTakenByNpm(process.env);
@@ -33,7 +36,7 @@ export function command(): Command {
     .option("--port <port>", "the port to listen on; 0 takes any free one", readPort, DEFAULT_PORT)
     .option("--host <address>", "the IP address to listen on", readHost, "127.0.0.1")
     .option("--persist-to <dir>", "the folder that holds the state", DEFAULT_STATE_FOLDER)
-    .option("--env-file <file>", "the file that holds the secrets", DEFAULT_SECRETS_FILE)
+    .addOption(new Option("--env-file <file>", "the file that holds the secrets").default(DEFAULT_SECRETS_FILE, SHOWN))
     .option("--var <name:value>", "set a variable of the Worker; may be repeated", readVariable)
     .option("--client-address-header <name>", "the header in which a proxy passes the client's address", readHeaderName)
     .option("--metrics-port <port>", "serve OpenMetrics at /metrics on this port of 127.0.0.1", readPort)

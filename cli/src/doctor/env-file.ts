@@ -8,6 +8,7 @@ import { OPERATOR_TOKEN_UNITS_MIN } from "../../../common/limits.ts";
 import { isLoopback } from "../../../common/origin.ts";
 import { SESSION_KEY } from "../../../common/session-key-derivation.ts";
 import { readSetting, SETTING_NAMES, type SettingName, unusableSettings } from "../../../common/settings/settings.ts";
+import { RELEASE, SECRETS_OF_MACHINE } from "../release.ts";
 import { DEFAULT_PORT, DEFAULT_SECRETS_FILE, SECRETS } from "../serve/options.ts";
 import { repeatedSettings, type SettingsFile, settingsFileIn, unknownNames } from "../serve/settings-file.ts";
 import { CONFIG_FILE } from "../serve/state-folder.ts";
@@ -17,6 +18,10 @@ type Texts = NodeJS.Dict<string>;
 
 /** The file of `--env-file`, or else that of a service on this machine: its name, its texts, and what is wrong with them. */
 export type EnvFile = { file: string; texts: Texts; findings: Finding[] };
+
+/** Why the secrets of this machine are not examined. Those of a box are where only root can read them. */
+const NOT_GIVEN =
+  RELEASE === undefined ? `there is no ${DEFAULT_SECRETS_FILE} here` : `give --env-file ${SECRETS_OF_MACHINE}`;
 
 /** Examines the file. The texts are `undefined` if there are none. */
 export function examineEnvFile(url: URL, envFile: string | undefined): Partial<EnvFile> & Pick<EnvFile, "findings"> {
@@ -30,7 +35,7 @@ export function examineEnvFile(url: URL, envFile: string | undefined): Partial<E
     return { findings: [failed("secrets", error.message)] };
   }
   if (!found) {
-    const missing = skipped("secrets", `there is no ${file} here`);
+    const missing = skipped("secrets", NOT_GIVEN);
     return { findings: [envFile ? failed("secrets", `${file} does not exist.`) : missing] };
   }
   const { texts, repeated } = found;

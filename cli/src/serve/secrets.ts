@@ -3,6 +3,7 @@ import { randomBytes } from "node:crypto";
 import { CommandError } from "../../../common/command-error.ts";
 import { OPERATOR_TOKEN_UNITS_MIN } from "../../../common/limits.ts";
 import { readSetting, SETTING_NAMES, unreadableSettings } from "../../../common/settings/settings.ts";
+import { RELEASE, SECRETS_OF_MACHINE } from "../release.ts";
 import { explainErrors } from "../support/errors.ts";
 import { causeOf } from "../support/file-causes.ts";
 import { commandOf, DEFAULT_SECRETS_FILE, SECRETS, type ServeOptions } from "./options.ts";
@@ -82,9 +83,11 @@ function makeSecrets({ envFile, persistTo, demo }: ServeOptions, { holdsDatabase
     "them. Its user groups are still there; a GET with a new API key returns their new tokens.\n" +
     `If you have the old ${envFile}, stop this service, and put the file back.\n` +
     `To start with an empty state, delete the folder ${persistTo}, or use another: ${commandOf({ demo })} --persist-to DIR\n`;
+  const isOfClone = RELEASE === undefined || envFile !== DEFAULT_SECRETS_FILE;
+  const missing = isOfClone ? `The file ${envFile}` : `The file of --env-file, such as ${SECRETS_OF_MACHINE},`;
   if (holdsDatabases && !demo)
     throw new CommandError(
-      `The file ${envFile} is missing, and ${persistTo} holds a state that was made with its secrets. Put the file back, name it with\n` +
+      `${missing} is missing, and ${persistTo} holds a state that was made with its secrets. Put the file back, name it with\n` +
         "--env-file, or set SIGNING_KEYS in the environment. With new secrets, all tokens and keys of that state would be invalid.",
     );
   if (envFile !== DEFAULT_SECRETS_FILE && !demo)

@@ -11,6 +11,7 @@ import { backupAt } from "../../backup/folder.ts";
 import { type Admin, adminFor, nameOf, type Place, pagesOf, parsed } from "../../backup/service-pages.ts";
 import { type Verdict, verify } from "../../backup/verify.ts";
 import { action, serviceCommand } from "../../command.ts";
+import { SECRETS_OF_MACHINE } from "../../release.ts";
 import { writePrivateFile } from "../../serve/private-files.ts";
 import type { ServiceOptions } from "../../service-access.ts";
 import { explainErrors } from "../../support/errors.ts";
@@ -34,7 +35,7 @@ export const verifyCommand = (): Command =>
     summary: "restore a backup into a temporary service, and compare",
     examples: {
       "ug backup verify acme.ndjson": "exit code 0 proven, 1 broken, 3 could not tell",
-      "ug backup verify acme.ndjson --env-file .dev.vars": "check the signature, too",
+      [`ug backup verify acme.ndjson --env-file ${SECRETS_OF_MACHINE}`]: "check the signature, too",
       "ug backup verify /var/backups/user-groups": "each file of the newest folder in this folder",
     },
     notes:
