@@ -42,6 +42,13 @@ export function variablesOf(options: ServeOptions, state: State, defaults: Varia
 const fileError = (envFile: string) => (code: string) =>
   new CommandError(`The file of secrets, ${envFile}, cannot be read or made: ${causeOf(code, envFile)}.`);
 
+/** The file as its operator edits it: under systemd, `--env-file` names a copy that LoadCredential= makes at each start. */
+function shownFile(envFile: string): string {
+  const copies = process.env.CREDENTIALS_DIRECTORY;
+  const isCopy = RELEASE !== undefined && copies !== undefined && envFile.startsWith(`${copies}/`);
+  return isCopy ? `the file of LoadCredential=, such as ${SECRETS_OF_MACHINE}` : envFile;
+}
+
 /** @throws CommandError with a sentence for each setting that cannot be read. */
 function requireReadable(variables: Variables, { envFile, persistTo }: ServeOptions, { holdsDatabases }: State): void {
   const sentences = unreadableSettings(variables);
@@ -50,7 +57,9 @@ function requireReadable(variables: Variables, { envFile, persistTo }: ServeOpti
     sentences.push(
       `${persistTo} holds a state that was made with SIGNING_KEYS: put those back. With others, all of its credentials are invalid.`,
     );
-  throw new CommandError([...sentences, `Settings come from ${envFile}, the environment and --var.`].join("\n"));
+  throw new CommandError(
+    [...sentences, `Settings come from ${shownFile(envFile)}, the environment and --var.`].join("\n"),
+  );
 }
 
 /** What does nothing here, and is perhaps a mistake. */
@@ -60,15 +69,16 @@ function warningsOf(
   { envFile, clientAddressHeader }: ServeOptions,
 ): string[] {
   const warnings: string[] = [];
+  const file = shownFile(envFile);
   const unknown = unknownNames(given);
-  if (unknown !== undefined) warnings.push(`${unknown} in ${envFile} or --var.`);
+  if (unknown !== undefined) warnings.push(`${unknown} in ${file} or --var.`);
   const header = given.CLIENT_ADDRESS_HEADER ?? "";
   if (header !== "" && header !== clientAddressHeader)
-    warnings.push(`CLIENT_ADDRESS_HEADER does nothing in ${envFile} or --var. Give --client-address-header.`);
+    warnings.push(`CLIENT_ADDRESS_HEADER does nothing in ${file} or --var. Give --client-address-header.`);
   const token = readSetting(variables, "OPERATOR_TOKEN");
   if (token.ok && token.value === undefined)
     warnings.push(
-      `OPERATOR_TOKEN in ${envFile} is missing or too short, so operators need keys of their own: calls with it are answered with status 503.\n` +
+      `OPERATOR_TOKEN in ${file} is missing or too short, so operators need keys of their own: calls with it are answered with status 503.\n` +
         `Set it to a random text of ${OPERATOR_TOKEN_UNITS_MIN} characters or more.`,
     );
   return warnings;
