@@ -102,8 +102,11 @@ it("docs/integrators/events.md has every type of event", ({ expect }) => {
 });
 
 it("docs/reference/errors.md has every error code with its status", ({ expect }) => {
-  const statuses = [...read("src/http/response/failures.ts").matchAll(/^ {2}(\w+): \{\s*status: (\d+)/gm)].map(
-    ([, code, status]) => `${status} ${code}`,
+  const groups = read("src/http/response/failures.ts").matchAll(
+    /^ {2}\.\.\.withStatus\((\d+), \{([\s\S]*?)^ {2}\}\)/gm,
+  );
+  const statuses = [...groups].flatMap(([, status, messages = ""]) =>
+    [...messages.matchAll(/^ {4}(\w+):/gm)].map(([, code]) => `${status} ${code}`),
   );
   const rows = [...read("docs/reference/errors.md").matchAll(/^\| (\d+) +\| `(\w+)`/gm)].map(
     ([, status, code]) => `${status} ${code}`,
