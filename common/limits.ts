@@ -255,6 +255,8 @@ export const TOMBSTONE_RETRY_SECONDS = 60;
 export const NUMBERS_SKIPPED_BY_RESTORE = 1_000_000;
 /** The rows of a page of a backup: it holds up viewers for as long as half a page of a list. */
 export const BACKUP_ROWS_MAX = 500;
+/** The largest database that is examined for damage after a crash: reading one of 64 MB took 0.1 s. */
+export const CHECKED_BYTES_MAX = 64 * 1024 * 1024;
 /** For how long an isolate answers /ready from memory, and how long the registry may take. */
 export const READY_SECONDS_MAX = 5;
 export const READY_TIMEOUT_SECONDS = 5;

@@ -58,6 +58,7 @@ export type Failure =
   /** What was found to be wrong. */
   | { code: "not_ready"; failed: Unready[] }
   | { code: "environment_restoring" }
+  | { code: "environment_damaged" }
   | { code: "environment_full" };
 
 /** The failures with one of `Code`. */

@@ -253,9 +253,10 @@ export class GroupDirectory extends DurableObject<Env> {
     );
   }
 
-  /** Writes to the disk, and keeps nothing. It fails if the disk is full. */
+  /** Writes to the disk, and keeps nothing. It fails if the disk is full or the database is damaged. */
   probeDisk(): void {
     this.#parts.schema.probeDisk();
+    this.#parts.schema.checkIntegrity();
   }
 
   /** Before a call is tried again on a full disk. */

@@ -10,6 +10,7 @@ import type { AppEnv, Credential, RequestEnv } from "./app-env.ts";
 import { collectGarbage } from "./collect-garbage.ts";
 import { operatorConsole } from "./console/console.tsx";
 import {
+  DurableObjectDamaged,
   DurableObjectRestoring,
   DurableObjectUnavailable,
   DurableObjectUnreadable,
@@ -144,6 +145,7 @@ const router = new Hono<RequestEnv>({ strict: false, router: new SplitRouter() }
     c.set("problem", problemOf(error));
     if (error instanceof DurableObjectUnavailable) return refuse(c, { code: "directory_unavailable" });
     if (error instanceof DurableObjectRestoring) return refuse(c, { code: "environment_restoring" });
+    if (error instanceof DurableObjectDamaged) return refuse(c, { code: "environment_damaged" });
     if (error instanceof StorageFull) return refuse(c, { code: "environment_full" });
     if (error instanceof DurableObjectUnreadable) return refuse(c, { code: "service_not_configured" });
     return refuse(c, { code: "internal_error" });

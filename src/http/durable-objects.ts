@@ -20,6 +20,9 @@ export class DurableObjectUnreadable extends Error {}
 /** Thrown while a backup is restored into a Durable Object. */
 export class DurableObjectRestoring extends Error {}
 
+/** Thrown when SQLite finds the database of a Durable Object damaged, or cannot open it. */
+export class DurableObjectDamaged extends Error {}
+
 /** Thrown when a call needs to write, and the disk is full. SQLite has made no change then. */
 export class StorageFull extends Error {}
 
@@ -28,6 +31,7 @@ const FULL_DISK = "The disk is full. Free space on it: reads go on, and changes 
 /** What the log says of an error. */
 export function problemOf(error: unknown): string {
   if (error instanceof StorageFull) return FULL_DISK;
+  if (error instanceof DurableObjectDamaged) return error.message;
   return (error instanceof Error && error.stack) || String(error);
 }
 
@@ -84,8 +88,8 @@ const UNMARKED_IN_REGISTRY: Record<UnmarkedMethodOf<Registry>, boolean> = {
 /** The directory of an environment. The platform places it by the location hint of its first call. */
 export function directoryOf(env: Env, environment: Environment, location?: Location | null): Directory {
   const options = location ? { locationHint: location } : {};
-  const stub = () => directoryStub(env, directoryName(environment), options);
-  return remote<Directory>(stub, UNMARKED_IN_DIRECTORY);
+  const name = directoryName(environment);
+  return remote<Directory>({ name, stub: () => directoryStub(env, name, options), unmarked: UNMARKED_IN_DIRECTORY });
 }
 
 /** The RPC methods of the deployment's registry. */
@@ -93,14 +97,15 @@ export type RemoteRegistry = Remote<Registry>;
 
 /** The registry of the deployment. `setOperator` is called with each operator whom it admits. */
 export const registryOf = (env: Env, setOperator: (operator: Operator) => void = () => undefined): RemoteRegistry =>
-  remote<RemoteRegistry>(
-    () => registryStub(env),
-    UNMARKED_IN_REGISTRY,
-    (result) => {
+  remote<RemoteRegistry>({
+    name: "the registry",
+    stub: () => registryStub(env),
+    unmarked: UNMARKED_IN_REGISTRY,
+    onResult: (result) => {
       const operator = operatorOf(result);
       if (operator) setOperator(operator);
     },
-  );
+  });
 
 /** The operator in a result of the registry: its value (of `admit`), or the field `operator` of that. */
 function operatorOf(result: unknown): Operator | undefined {
@@ -112,6 +117,14 @@ function operatorOf(result: unknown): Operator | undefined {
 const isOperator = (value: unknown): value is Operator =>
   isObject(value) && "kind" in value && value.kind === "operator";
 
+/** A Durable Object: its name for the log, its stub, and whether its unmarked methods are idempotent. */
+type Target = {
+  name: string;
+  stub: () => { id: DurableObjectId };
+  unmarked: Record<string, boolean>;
+  onResult?: (result: unknown) => void;
+};
+
 /**
  * The RPC methods of a Durable Object. If the platform reports that a call failed and is `retryable`, an idempotent one is
  * retried with a new stub, since a stub that failed stays broken; an `overloaded` object is not asked again (Durable Objects,
@@ -120,17 +133,14 @@ const isOperator = (value: unknown): value is Operator =>
  * On a full disk, the object starts again after each write that fails, and fails all calls that are under way. So an idempotent
  * call is retried, without a note of its key's use. If it writes nothing else, it succeeds.
  */
-function remote<Methods extends object>(
-  stub: () => object,
-  unmarked: Record<string, boolean>,
-  onResult: (result: unknown) => void = () => undefined,
-): Methods {
+function remote<Methods extends object>({ name, stub, unmarked, onResult = () => undefined }: Target): Methods {
   const call =
     (method: string) =>
     async (...args: unknown[]) => {
       const invoke = (target: object, name: string, ...parameters: unknown[]) =>
         Reflect.apply(Reflect.get(target, name), undefined, parameters) as Promise<unknown>;
       const result = await retry({
+        nameInLog: () => `${name} (${stub().id}.sqlite)`,
         call: () => invoke(stub(), method, ...args),
         callOnFullDisk: async () => {
           const target = stub();
@@ -149,9 +159,12 @@ function remote<Methods extends object>(
   });
 }
 
-type Attempts = Record<"call" | "callOnFullDisk" | "probeDisk", () => Promise<unknown>> & { triesMax: number };
+type Attempts = Record<"call" | "callOnFullDisk" | "probeDisk", () => Promise<unknown>> & {
+  nameInLog: () => string;
+  triesMax: number;
+};
 
-async function retry({ call, callOnFullDisk, probeDisk, triesMax }: Attempts): Promise<unknown> {
+async function retry({ nameInLog, call, callOnFullDisk, probeDisk, triesMax }: Attempts): Promise<unknown> {
   const deadline = Date.now() + DIRECTORY_SECONDS_MAX * 1000;
   const byDeadline = (work: Promise<unknown>) => withTimeout(work, (deadline - Date.now()) / 1000);
   let attempt = call;
@@ -160,6 +173,7 @@ async function retry({ call, callOnFullDisk, probeDisk, triesMax }: Attempts): P
       return await byDeadline(attempt());
     } catch (thrown) {
       const failure = await failureOf(thrown, () => byDeadline(probeDisk()));
+      if (failure === DAMAGED) throw damagedError(nameInLog(), thrown);
       const isTriedAgain = failure instanceof StorageFull || isRetryable(thrown);
       if (!isTriedAgain || failure instanceof DurableObjectUnreadable || tries === triesMax) throw failure;
       if (failure instanceof StorageFull) attempt = callOnFullDisk;
@@ -169,18 +183,36 @@ async function retry({ call, callOnFullDisk, probeDisk, triesMax }: Attempts): P
 }
 
 /**
- * Classifies an error of an RPC. Some errors of a full disk do not name it, such as that of an alarm that cannot be stored: then
- * another write shows whether the disk is full.
+ * Classifies an error of an RPC. Some errors of a full disk or a damaged database do not name it, such as that of an alarm that cannot
+ * be stored: then the probe shows it.
  */
 async function failureOf(error: unknown, probeDisk: () => Promise<unknown>): Promise<unknown> {
   const known = knownFailureOf(error);
   if (known) return known;
-  const found = await probeDisk().then(
+  const thrown = await probeDisk().then(
     () => undefined,
-    (thrown: unknown) => knownFailureOf(thrown),
+    (thrown: unknown) => thrown,
   );
-  return found instanceof StorageFull ? found : error;
+  const found = knownFailureOf(thrown);
+  if (found instanceof StorageFull || found === DAMAGED) return found;
+  return isMasked(error) && isMasked(thrown) ? DAMAGED : error;
 }
+
+/** What `failureOf` returns for a damaged database. */
+const DAMAGED = new DurableObjectDamaged();
+
+/** SQLite's result codes for a damaged database, as workerd passes them on. */
+const DAMAGE = /SQLITE_(?:CORRUPT|NOTADB)/;
+
+/** Whether workerd hides the reason, as it does if SQLite cannot open the database: then each call of the object fails so. */
+const isMasked = (error: unknown): boolean => error instanceof Error && error.message.startsWith("internal error;");
+
+const damagedError = (name: string, cause: unknown): DurableObjectDamaged =>
+  new DurableObjectDamaged(
+    `The database of ${name} is damaged or cannot be opened: ${cause}. Check the disk and the owner of the file, and restore it from a ` +
+      "backup: docs/operators/drills.md has the steps.",
+    { cause },
+  );
 
 /** How workerd refuses a call of a method that the class does not have. */
 const NO_METHOD = "RPC receiver does not implement the method";
@@ -189,6 +221,7 @@ function knownFailureOf(error: unknown): Error | undefined {
   const message = error instanceof Error ? error.message : "";
   if (message.includes(UNKNOWN_SCHEMA)) return new DurableObjectUnreadable(message);
   if (message.includes(RESTORING)) return new DurableObjectRestoring(message);
+  if (DAMAGE.test(message)) return DAMAGED;
   // SQLite's result code, as workerd passes it on.
   if (message.includes("SQLITE_FULL")) return new StorageFull(message, { cause: error });
   // During a deployment, the Durable Objects of the release before lack the methods that this one has added.

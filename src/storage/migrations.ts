@@ -1,3 +1,4 @@
+import { CHECKED_BYTES_MAX } from "../../common/limits.ts";
 import type { Migration } from "./schema.ts";
 
 /** Starts the message of the error that `Schema` throws. Of an error, only the message crosses an RPC unchanged. */
@@ -53,6 +54,14 @@ export class Schema {
   probeDisk(): void {
     this.#storage.kv.put("probe", true);
     this.#storage.kv.delete("probe");
+  }
+
+  /** Throws if SQLite finds the database damaged. A large one is not examined: nobody could use the object meanwhile. */
+  checkIntegrity(): void {
+    const { sql } = this.#storage;
+    if (sql.databaseSize > CHECKED_BYTES_MAX) return;
+    const [found] = sql.exec<{ quick_check: string }>("PRAGMA quick_check(1)").toArray();
+    if (found?.quick_check !== "ok") throw new Error(`${found?.quick_check}: SQLITE_CORRUPT`);
   }
 
   /** The number of the schema of this release. */

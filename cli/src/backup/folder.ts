@@ -4,7 +4,7 @@ import { basename, join } from "node:path";
 import { CommandError, UsageError } from "../../../common/command-error.ts";
 import { explainErrors } from "../support/errors.ts";
 import { FOLDER, nameAt, namesBefore } from "./newest-backup.ts";
-import type { Place } from "./service-pages.ts";
+import { type Place, placeNamed } from "./service-pages.ts";
 
 const REGISTRY_FILE = "registry.ndjson";
 
@@ -13,7 +13,10 @@ export const fileOf = (place: Place, isEncrypted: boolean): string =>
   (place ? `${place.workspace}.${place.environment}.ndjson` : REGISTRY_FILE) + (isEncrypted ? ".age" : "");
 
 /** Creates a partial folder, and deletes those of earlier runs. `finish` gives the complete folder its name. */
-export function beginFolder(folder: string, time: Date): { partial: string; finish: () => string } {
+export function beginFolder(
+  folder: string,
+  time: Date,
+): { partial: string; finish: () => string; abandon: () => void } {
   const name = nameAt(time);
   const partial = join(folder, `.${name}.partial`);
   const complete = join(folder, name);
@@ -30,6 +33,7 @@ export function beginFolder(folder: string, time: Date): { partial: string; fini
       inFolder(folder, () => renameSync(partial, complete));
       return complete;
     },
+    abandon: () => rmSync(partial, { recursive: true, force: true }),
   };
 }
 
@@ -57,6 +61,17 @@ const backupsIn = (folder: string, now: string): ReturnType<typeof namesBefore> 
       .map(({ name }) => name),
     now,
   );
+
+/** The files of environments in the complete folders, the newest first: each with its place. */
+export function* environmentFilesIn(folder: string): Generator<{ file: string; place: NonNullable<Place> }> {
+  const names = inFolder(folder, () => readdirSync(folder)).filter((name) => FOLDER.test(name));
+  for (const name of names.toSorted().toReversed())
+    for (const file of inFolder(folder, () => readdirSync(join(folder, name)))) {
+      const [, workspace, environment] = /^([^.]+)\.([^.]+)\.ndjson(?:\.age)?$/.exec(file) ?? [];
+      const place = placeNamed(workspace, environment);
+      if (place) yield { file: join(folder, name, file), place };
+    }
+}
 
 /** Whether `ug backup --all` has made the folder: each of its folders has the registry. */
 const hasBackup = (folder: string): boolean => readdirSync(folder).some((name) => name.startsWith(REGISTRY_FILE));

@@ -2,7 +2,7 @@
 import { type Command, Option } from "commander";
 import { CommandError, UsageError } from "../../../common/command-error.ts";
 import { encrypterFor, STANDARD_OUTPUT, writeFile } from "../backup/files.ts";
-import { beginFolder, fileOf, prune } from "../backup/folder.ts";
+import { beginFolder, environmentFilesIn, fileOf, prune } from "../backup/folder.ts";
 import { type Admin, adminFor, environmentsOf, nameOf, type Place, pagesOf, parsed } from "../backup/service-pages.ts";
 import { action, type Output, serviceCommand } from "../command.ts";
 import { environmentQueryOf } from "../environment-options.ts";
@@ -81,11 +81,16 @@ async function takeOne(admin: Admin, file: string, options: TakeOptions): Promis
 }
 
 async function takeAll(admin: Admin, all: string, { keep, recipient }: TakeOptions): Promise<Output> {
-  const { partial, finish } = beginFolder(all, new Date());
-  const writeIn = (place: Place) => write(admin, place, `${partial}/${fileOf(place, recipient.length > 0)}`, recipient);
-  const { backups, isWhole } = await writeEnvironments(admin, writeIn);
-  // The registry comes last: it then knows all that was purged before, and each environment that has a file.
-  backups.push(await writeIn(undefined));
+  const { partial, finish, abandon } = beginFolder(all, new Date());
+  const run = new WholeBackup(admin, all, (place) =>
+    write(admin, place, `${partial}/${fileOf(place, recipient.length > 0)}`, recipient),
+  );
+  await run.takeAll();
+  const { backups, leftOut, isWhole } = run;
+  if (backups.length === 0) {
+    abandon();
+    throw new CommandError("Nothing could be backed up. No older backup was deleted.");
+  }
   const folder = finish();
   if (!isWhole) process.exitCode = 1;
   const { deleted, later } = keep === undefined || !isWhole ? { deleted: 0, later: [] } : prune(all, keep, folder);
@@ -94,9 +99,14 @@ async function takeAll(admin: Admin, all: string, { keep, recipient }: TakeOptio
       `Later than this backup: ${later.join(", ")}. The clock is wrong now, or was wrong then. --keep has neither counted nor deleted them.`,
     );
   const listed = backups.map(({ file, ...each }) => ({ ...each, file: file.replace(partial, folder) }));
-  const text = `Backed up the registry and ${backups.length - 1} environments to ${folder}.`;
+  const count = backups.filter(({ of }) => of !== nameOf(undefined)).length;
+  const what =
+    count === backups.length
+      ? `${count} environments, without the registry,`
+      : `the registry and ${count} environments`;
+  const text = `Backed up ${what} to ${folder}.`;
   return {
-    body: { success: isWhole ? 1 : 0, folder, backups: listed, deleted },
+    body: { success: isWhole ? 1 : 0, folder, backups: listed, deleted, ...(!isWhole && { left_out: leftOut }) },
     text: deleted > 0 ? `${text} Deleted ${deleted} older ones.` : text,
   };
 }
@@ -104,27 +114,87 @@ async function takeAll(admin: Admin, all: string, { keep, recipient }: TakeOptio
 /** A backup: its file, what it is of, and the numbers of its footer. */
 type Backup = { file: string; of: string } & Record<string, unknown>;
 
-/** Writes a backup of each environment, and names those without one. `isWhole` says whether none is missing that will have groups again. */
-async function writeEnvironments(admin: Admin, writeIn: (place: Place) => Promise<Backup>) {
-  const backups: Backup[] = [];
-  let isWhole = true;
-  for await (const place of environmentsOf(admin))
+/** A run of `--all`. It goes on past each place that the service refuses to back up, and names it. */
+class WholeBackup {
+  readonly #admin: Admin;
+  readonly #folder: string;
+  readonly #write: (place: Place) => Promise<Backup>;
+  readonly backups: Backup[] = [];
+  readonly leftOut: { of: string; code: string }[] = [];
+  /** Whether no place is missing that has content, or had some in an older backup. */
+  isWhole = true;
+
+  constructor(admin: Admin, folder: string, write: (place: Place) => Promise<Backup>) {
+    this.#admin = admin;
+    this.#folder = folder;
+    this.#write = write;
+  }
+
+  async takeAll(): Promise<void> {
+    for await (const place of this.#places()) await this.#take(place);
+    // The registry comes last: it then knows all that was purged before, and each environment that has a file.
+    await this.#take(undefined);
+  }
+
+  /** The environments of the deployment; if its registry cannot list them, those of the older backups. */
+  async *#places(): AsyncGenerator<Place, void, undefined> {
+    const seen = new Set<string>();
     try {
-      backups.push(await writeIn(place));
+      for await (const place of environmentsOf(this.#admin)) {
+        seen.add(nameOf(place));
+        yield place;
+      }
     } catch (error) {
-      // The others still need their backups.
-      const code = error instanceof CommandError ? error.code : undefined;
-      if (code !== "environment_not_found" && code !== "environment_restoring") throw error;
-      if (code === "environment_restoring") isWhole = false;
-      console.error(`${nameOf(place)} is left out: ${LEFT_OUT[code]}`);
+      this.#note("The list of environments", refusalOf(error).message);
+      for (const { place } of environmentFilesIn(this.#folder)) {
+        if (!seen.has(nameOf(place))) yield place;
+        seen.add(nameOf(place));
+      }
     }
-  return { backups, isWhole };
+  }
+
+  async #take(place: Place): Promise<void> {
+    try {
+      this.backups.push(await this.#write(place));
+    } catch (error) {
+      const { code, message } = refusalOf(error);
+      const last = place && this.#newestFileOf(place);
+      const reason = code === "environment_not_found" && last ? LOST : (LEFT_OUT[code] ?? `${message} ${NOT_DELETED}`);
+      this.leftOut.push({ of: nameOf(place), code });
+      if (reason === EMPTY) console.error(`${nameOf(place)} is left out: ${reason}`);
+      else this.#note(nameOf(place), last ? `${reason} Its newest backup is ${last}.` : reason);
+    }
+  }
+
+  #note(what: string, reason: string): void {
+    this.isWhole = false;
+    console.error(`${what} is left out: ${reason}`);
+  }
+
+  #newestFileOf(place: Place): string | undefined {
+    return environmentFilesIn(this.#folder).find((each) => nameOf(each.place) === nameOf(place))?.file;
+  }
 }
 
-const LEFT_OUT = {
-  // A restore or a first key that has failed leaves an empty one.
-  environment_not_found: "it has no keys and no groups, or was erased meanwhile.",
-  environment_restoring: "a backup is being restored there. So this backup lacks it, and no older one is deleted.",
+/** The refusal of one place. @throws any other error, which all places share, such as a disk without space or a revoked key. */
+function refusalOf(error: unknown): CommandError {
+  if (error instanceof CommandError && !SHARED.includes(error.code)) return error;
+  throw error;
+}
+
+const SHARED = [
+  ...["failed", "wrong_usage", "unreachable", "not_the_service", "service_not_configured"],
+  ...["unauthenticated", "credential_revoked", "credential_expired", "insufficient_access"],
+];
+
+const NOT_DELETED = "So this backup lacks it, and no older one is deleted.";
+// A restore or a first key that has failed leaves an empty one.
+const EMPTY = "it has no keys and no groups, or was erased meanwhile.";
+const LOST = `it has no keys and no groups, although it had some: its database may be missing. ${NOT_DELETED} If it should be empty, run ug erase.`;
+
+const LEFT_OUT: Record<string, string> = {
+  environment_not_found: EMPTY,
+  environment_restoring: `a backup is being restored there. ${NOT_DELETED}`,
 };
 
 async function write(admin: Admin, place: Place, file: string, recipients: string[]): Promise<Backup> {

@@ -19,7 +19,7 @@ const RETRIES_MAX = 5;
 /** For commands that call for hours, whose waits are about a minute. */
 const LONG_RETRIES_MAX = 9;
 /** Refusals with a 503 that last until an operator acts. */
-const LASTING: readonly unknown[] = ["environment_restoring", "service_not_configured"];
+const LASTING: readonly unknown[] = ["environment_restoring", "environment_damaged", "service_not_configured"];
 
 /** How to call a service. `stop` ends waits between tries, but no request. */
 export function connectionTo(url: URL, { isLong = false, stop }: { isLong?: boolean; stop?: AbortSignal } = {}) {

@@ -45,6 +45,7 @@ export const REFUSAL_CODES = [
   "service_not_configured",
   "not_ready",
   "environment_restoring",
+  "environment_damaged",
   "environment_full",
 ] as const;
 

@@ -32,6 +32,7 @@ export const viewerProtocol: Protocol = {
     "overloaded",
     "directory_unavailable",
     "environment_restoring",
+    "environment_damaged",
     "service_not_configured",
   ],
   detailsOf: (code, refusal) => ({

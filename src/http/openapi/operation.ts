@@ -81,6 +81,7 @@ export const refusalsOf = ({ refusals = [], headers = [] }: Operation, access: A
           "overloaded",
           "directory_unavailable",
           "environment_restoring",
+          "environment_damaged",
           "credential_revoked",
           "invalid_body",
         ] as const)

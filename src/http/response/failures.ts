@@ -151,6 +151,9 @@ export const FAILURES: Record<Failure["code"], Refusal> = {
     not_ready: "The service cannot serve calls. Its operator finds the reason in its log.",
     environment_restoring:
       "A backup is being restored. Until its last page, this environment or the registry refuses all other calls. Repeat the call later.",
+    environment_damaged:
+      "The database of this environment, or of the registry, is damaged or cannot be opened. The operator of the service finds its file in the " +
+      "log, and restores it from a backup. A retry does not help until then.",
   }),
   ...withStatus(507, {
     environment_full:

@@ -2,6 +2,7 @@ import { Hono } from "hono";
 import { createMiddleware } from "hono/factory";
 import { directoryName, type Environment } from "../../../../common/environment.ts";
 import type { AppEnv, OperatorEnv, With } from "../../app-env.ts";
+import { eraseEnvironmentIn } from "../../operations/erase-environment.ts";
 import { registryFor } from "../../request/admit-caller.ts";
 import { authorizeOperators } from "../../request/authorize.ts";
 import { jsonBody } from "../../request/body/json-body.ts";
@@ -36,7 +37,7 @@ export const environments = new Hono<AppEnv>()
     const name = directoryName(environment);
     if (c.req.valid("query").confirm !== name)
       return refuseField(c, "confirm", `Give ${name}, if you mean to erase this environment.`);
-    const erased = await registryFor(c).eraseEnvironment(c.get("presentedOperator"), environment);
+    const erased = await eraseEnvironmentIn(c, c.get("presentedOperator"), environment);
     if (!erased.ok) return refuse(c, erased.failure);
     return respond(c, { success: 1 });
   });

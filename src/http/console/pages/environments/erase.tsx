@@ -1,7 +1,7 @@
 import { directoryName } from "../../../../../common/environment.ts";
 import type { Issue } from "../../../../../common/issue.ts";
 import type { RequestContext } from "../../../app-env.ts";
-import { registryFor } from "../../../request/admit-caller.ts";
+import { eraseEnvironmentIn } from "../../../operations/erase-environment.ts";
 import { ReasonBody } from "../../../resources/fields.ts";
 import { ConfirmationField } from "../../components/form.tsx";
 import type { EnvironmentEnv } from "../../console-env.ts";
@@ -38,7 +38,7 @@ export async function eraseEnvironment(c: RequestContext<EnvironmentEnv>): Promi
   const body = parseForm(c, ReasonBody(), ["reason"]);
   const issues = [...confirmationIssues(c, directoryName(environment)), ...schemaIssues(body)];
   if (issues.length > 0) return erasePageOf(c, issues);
-  const erased = await registryFor(c).eraseEnvironment(c.get("presentedOperator"), environment);
+  const erased = await eraseEnvironmentIn(c, c.get("presentedOperator"), environment);
   if (!erased.ok) return erasePageOf(c, issuesOf(erased.failure));
   return redirect(c, withQuery(ENVIRONMENTS, { done: "erased" }));
 }
