@@ -35,6 +35,10 @@ const CASES: Record<string, { raised: Record<string, string>; quiet: Record<stri
     raised: { 'ug_refusals_total{code="internal_error"}': "0x88 1 1" },
     quiet: { 'ug_refusals_total{code="internal_error"}': "7x90" },
   },
+  UserGroupServiceDatabaseDamaged: {
+    raised: { ug_databases_damaged: "0x80 1x10" },
+    quiet: { ug_databases_damaged: "0 1 0x90" },
+  },
   UserGroupServiceOverloaded: {
     raised: { 'ug_refusals_total{code="overloaded"}': "0+3x90" },
     quiet: { 'ug_refusals_total{code="overloaded"}': "0+1x90" },

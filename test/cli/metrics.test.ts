@@ -52,3 +52,28 @@ it("each answer has the number and the sizes of the databases as they are then",
     ]);
   }
 });
+
+it("counts a damaged database until it is restored or erased", async ({ expect }) => {
+  const metrics = new Metrics();
+  const [log, output] = [new PassThrough(), new PassThrough()];
+  metrics.read(log, output);
+  const { url } = await metrics.listen(0);
+  const request = { method: "GET", path: "/api/user", status: 200, milliseconds: 1 };
+  const acme = { workspace: "acme", environment: null };
+  const damaged = (name: string) => `The database of ${name} (ab12.sqlite) is damaged or cannot be opened.`;
+  const counted = async (count: number, ...lines: object[]) => {
+    for (const line of lines) log.write(`${JSON.stringify({ ...request, ...line })}\n`);
+    await waitUntil(
+      async () => (await (await fetch(url)).text()).includes(`ug_databases_damaged ${count}\n`),
+      `${count}`,
+    );
+  };
+  await counted(0);
+  await counted(2, ...["acme/untagged", "the registry"].map((name) => ({ status: 503, problem: damaged(name) })));
+  // A call that the damage does not touch.
+  await counted(3, { ...acme, status: 200 }, { status: 503, problem: damaged("acme/Testing") });
+  await counted(2, { ...acme, method: "POST", path: "/api/restore" });
+  await counted(1, { workspace: "acme", environment: "Testing", method: "DELETE", path: "/api/environments" });
+  await counted(0, { method: "POST", path: "/api/restore" });
+  expect((await fetch(url)).status).toBe(200);
+});

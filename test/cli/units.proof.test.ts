@@ -287,7 +287,7 @@ SSO_JWKS_URL=https://id.example.com:9443/jwks
     }) => {
       const machine = await start();
       const recipient = await identityToRecipient(await generateX25519Identity());
-      machine.write("/etc/user-group-service/backup", `RECIPIENT=${recipient}\n`);
+      machine.write("/etc/user-group-service/backup", `RECIPIENT=${recipient}\nKEEP=1\n`);
       const issue = `OPERATOR_TOKEN=${OPERATOR_TOKEN} ${ROOT}/current/bin/ug operators issue --name backup --role backup --json --url http://127.0.0.1:8787`;
       const issued = JSON.parse(await machine.run("sh", "-c", issue));
       machine.write("/etc/user-group-service/backup-key", `${issued.key}\n`);
@@ -298,7 +298,10 @@ SSO_JWKS_URL=https://id.example.com:9443/jwks
         "-c",
         `ls ${folder}/*; stat -c '%U %a' ${folder} ${folder}/*; head -c 21 ${folder}/*/*`,
       );
-      expect(files).toContain("registry.ndjson.age");
+      expect(files.match(/registry\.ndjson\.age/g)).toHaveLength(1);
+      await machine.systemctl("start", BACKUP);
+      // As KEEP says.
+      expect((await machine.run("ls", folder)).trim().split("\n")).toHaveLength(1);
       expect(files).toContain("user-group-service-backup 750\nuser-group-service-backup 700");
       expect(files).toContain("age-encryption.org/v1");
       const metrics = await machine.run(`${ROOT}/current/bin/node`, "--eval", READ_METRICS);

@@ -2,7 +2,7 @@
 import { once } from "node:events";
 import { createServer } from "node:http";
 import { PassThrough, type Readable, type Writable } from "node:stream";
-import { Counter, Histogram, openMetricsContentType, Registry } from "prom-client";
+import { Counter, Gauge, Histogram, openMetricsContentType, Registry } from "prom-client";
 import { attempt } from "../../../../common/attempt.ts";
 import { CommandError } from "../../../../common/command-error.ts";
 import { onSystemError } from "../../support/errors.ts";
@@ -11,6 +11,10 @@ import { type Box, measureBox } from "./box-metrics.ts";
 
 /** Of the log line of each request: the route's pattern, its method, the status and time of the response, and the code of a refusal. */
 type RequestLine = { method: string; path: string; status: number; milliseconds: number; failure?: string };
+
+/** How the Worker logs a damaged database, and the calls after which it is whole again. */
+const DAMAGED = /^The database of (.+?) \(\w+\.sqlite\) is damaged/;
+const REPAIRS = ["POST /api/restore", "DELETE /api/environments"];
 
 /** The message with which an object logs an alarm that has not run in time. */
 const LATE_ALARM = "An alarm is late.";
@@ -27,6 +31,8 @@ export class Metrics {
   readonly #seconds: Histogram<"method" | "route" | "status">;
   readonly #refusals: Counter<"code">;
   readonly #lateAlarms: Counter;
+  /** The names of the environments whose database is damaged, as of the last call that showed it. */
+  readonly #damaged = new Set<string>();
 
   constructor() {
     this.#registry.setContentType(openMetricsContentType as never);
@@ -47,6 +53,15 @@ export class Metrics {
     });
     for (const code of WATCHED_CODES) this.#refusals.inc({ code }, 0);
     this.#lateAlarms = new Counter({ name: "ug_late_alarms", help: "Alarms that did not run in time.", registers });
+    const damaged = this.#damaged;
+    new Gauge({
+      name: "ug_databases_damaged",
+      help: "Environments, and the registry, whose database a call has found damaged.",
+      registers,
+      collect() {
+        this.set(damaged.size);
+      },
+    });
   }
 
   /** Copies a log to `output`, and counts what it records. */
@@ -64,10 +79,21 @@ export class Metrics {
     if (fields?.message === LATE_ALARM) this.#lateAlarms.inc();
     const request = fields && requestIn(fields);
     if (!request) return;
+    this.#noteDamage(request, fields);
     if (request.failure !== undefined) this.#refusals.inc({ code: request.failure });
     const labels = { method: request.method, route: request.path, status: String(request.status) };
     this.#requests.inc(labels);
     this.#seconds.observe(labels, request.milliseconds / 1000);
+  }
+
+  #noteDamage(
+    { method, path, status }: RequestLine,
+    { problem, workspace, environment }: Record<string, unknown>,
+  ): void {
+    const [, name] = DAMAGED.exec(String(problem)) ?? [];
+    if (name !== undefined) this.#damaged.add(name);
+    if (status !== 200 || !REPAIRS.includes(`${method} ${path}`)) return;
+    this.#damaged.delete(workspace === undefined ? "the registry" : `${workspace}/${environment ?? "untagged"}`);
   }
 
   /** Adds those of the machine. */
