@@ -1,64 +1,29 @@
-import { spawnSync } from "node:child_process";
-import { globSync, readFileSync } from "node:fs";
-import { describe, inject, it } from "vitest";
+import { globSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, describe, inject, it } from "vitest";
 import { EVENT_TYPES } from "../../src/records.ts";
+import { examplesOf, expectPasted } from "../support/node/pasted-pages.ts";
 
 const { url, folder, logFile } = inject("service");
 
 const README_LINES_MAX = 150;
 const README_BYTES_MAX = 8 * 1024;
-/** Separates the outputs of two examples. */
-const MARK = "----- the next example -----";
-
 const PASTED = globSync(["README.md", "docs/{integrators,operators,reference}/*.md"]).toSorted();
 
 const read = (file: string) => readFileSync(file, "utf8");
 
-/** The examples of a page in their order: what to paste, and what the page shows below it. */
-const examplesOf = (page: string) =>
-  [...read(page).matchAll(/```sh\n([\s\S]*?)```\n(?:\n```(?:json|text)\n([\s\S]*?)```)?/g)].map(
-    ([, command = "", shown = ""]) => ({ command, shown }),
-  );
-
-/** The text with ids, credentials and times replaced, so that two runs are equal. */
-const anonymous = (text: string) =>
-  text
-    .replaceAll(/ug([kt])_([a-z]+)_[\w-]{60,154}/g, "ug$1_$2_…")
-    .replaceAll(/ugo_[\w-]{59,100}/g, "ugo_…")
-    .replaceAll(/^\d+ +/gm, "N  ")
-    .replaceAll(/^id +/gm, "id  ")
-    .replaceAll(/ operator \d+ /g, " operator N ")
-    .replaceAll(/\b([Gg]roup|ug groups \w+) \d+/g, "$1 N")
-    .replaceAll(/eyJ[\w-]+\.[\w-]+\.[\w-]+/g, "eyJ…")
-    .replaceAll(/"(team_id|id)":\d+/g, '"$1":N')
-    .replaceAll(/"next_cursor":"[\w-]+"/g, '"next_cursor":"…"')
-    .replaceAll(/[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}/g, "UUID")
-    .replaceAll(/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z/g, "TIME")
-    .trim();
-
-/** In place of a PATH with `ug`. All but `ug serve` run without `ug.mjs`, which other tests start: it would take a quarter of the time. */
-const UG = `ug() { if [ "$1" = serve ]; then cli/ug.mjs "$@"; else '${process.execPath}' -- cli/src/main.ts "$@"; fi; }\n`;
-
-/** Pastes all examples of a page into a shell of its own, in the folder of the service. */
-function paste(page: string): { outputs: string[]; status: number | null; stderr: string } {
-  const script = examplesOf(page)
-    .map(({ command }) => command.replaceAll("http://localhost:8787", url).replaceAll("service.log", logFile))
-    .join(`\necho\necho "${MARK}"\n`);
-  // npm would warn of a setting of its user that it does not know.
-  const env = { ...process.env, npm_config_loglevel: "error" };
-  const { stdout, ...ended } = spawnSync("bash", ["-c", UG + script], { cwd: folder, encoding: "utf8", env });
-  return { ...ended, outputs: stdout.split(MARK) };
-}
+/** A folder of a PATH, with `ug`. All but `ug serve` run without `ug.mjs`, which other tests start: it would take a quarter of the time. */
+const BIN = mkdtempSync(join(tmpdir(), "user-group-bin-"));
+const UG = `#!/bin/sh
+if [ "$1" = serve ]; then exec ${folder}/cli/ug.mjs "$@"; else exec '${process.execPath}' -- ${folder}/cli/src/main.ts "$@"; fi
+`;
+writeFileSync(join(BIN, "ug"), UG, { mode: 0o755 });
+afterAll(() => rmSync(BIN, { recursive: true }));
 
 describe.for(PASTED.filter((page) => examplesOf(page).length > 0))("%s", (page) => {
   it("has the output that its examples print when they are pasted", ({ expect }) => {
-    const { outputs, status, stderr } = paste(page);
-    const printed = outputs.map((text) => text.replaceAll(url, "http://localhost:8787"));
-    for (const [index, { command, shown }] of examplesOf(page).entries())
-      expect(anonymous(printed[index] ?? ""), command).toBe(anonymous(shown));
-    expect(status, stderr).toBe(0);
-    // Without a file of keys, commands would take other credentials.
-    expect(stderr).not.toMatch(/No such file|command not found/);
+    expectPasted(expect, page, { url, folder, logFile, path: `${BIN}:${process.env.PATH}` });
   });
 });
 
