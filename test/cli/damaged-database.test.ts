@@ -79,12 +79,13 @@ const DAMAGES: Record<string, (file: string) => void> = {
   "a truncated file": (file) => truncate(file, statSync(file).size / 2),
 };
 
-/** A copy of the service, with the database that has `text` damaged. */
-async function startDamaged(text: string, damage: (file: string) => void = rmSync) {
+/** A copy of the service, with the database that has `text` damaged, and without the one that has `missing`. */
+async function startDamaged(text: string, damage: (file: string) => void = rmSync, missing?: string) {
   const state = newFolder();
   cpSync(original.state, state, { recursive: true });
   const file = databaseWith(state, text);
   damage(file);
+  if (missing !== undefined) rmSync(databaseWith(state, missing));
   const service = await startPlainService({ state, isBare: true, secrets: original.secrets });
   onTestFinished(service.stop);
   return { service, state, file, run: commandsOf(service) };
@@ -192,5 +193,18 @@ describe("ug backup --all", () => {
       expect(outcome.stderr).toContain(`${workspace}/Customer is left out: environment_damaged`);
     expect(outcome.stderr).toContain("Nothing could be backed up. No older backup was deleted.");
     expect(readdirSync(folder)).toEqual([basename(older)]);
+  });
+});
+
+describe("ug doctor", () => {
+  it("names each environment whose database is damaged or missing", async ({ expect }) => {
+    const { run } = await startDamaged("id-of-middle", DAMAGES["bad pages"], "id-of-last");
+    const { status, stdout } = await run("doctor", "--json");
+    const found = JSON.parse(stdout).checks.filter(({ check }: { check: string }) => check === "databases");
+    expect(status).toBe(1);
+    expect(found).toMatchObject([
+      { level: "failed", message: expect.stringContaining("middle/Customer is damaged") },
+      { level: "failed", message: expect.stringContaining("last/Customer has no keys: its database may be missing") },
+    ]);
   });
 });

@@ -325,7 +325,7 @@ it("finds nothing wrong with a service that works", async ({ expect }) => {
 it("finds a service that is not there, another server, a refused credential, and unusable settings", async ({
   expect,
 }) => {
-  expect(await diagnosed(["--url", "http://127.0.0.1:1"])).toMatchObject({ status: 1 });
+  expect(await diagnosed(["--url", "http://127.0.0.1:1"])).toMatchObject({ status: 3 });
   const other = await standIn(() => ({ status: 200, body: "<p>" }));
   expect((await diagnosed(["--url", other.url])).of("reachable")[0]?.message).toContain(
     "is not the user group service",

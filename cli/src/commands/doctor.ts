@@ -8,6 +8,9 @@ import { CommandError } from "../../../common/command-error.ts";
 import { isLoopback } from "../../../common/origin.ts";
 import project from "../../../package.json" with { type: "json" };
 import { action, serviceCommand } from "../command.ts";
+import { checkBox } from "../doctor/box.ts";
+import { checkCertificate } from "../doctor/certificate.ts";
+import { checkDatabases } from "../doctor/databases.ts";
 import { checkLoaded, examineEnvFile } from "../doctor/env-file.ts";
 import { type Finding, failed, ok, skipped, warning } from "../doctor/finding.ts";
 import { checkProviderKeys } from "../doctor/provider-keys.ts";
@@ -20,6 +23,8 @@ import { callerOf } from "./whoami.ts";
 
 type Options = ServiceOptions & { envFile?: string };
 
+const REACHABLE = "reachable";
+const EXIT_UNREACHABLE = 3;
 const CLOCK_SECONDS_MAX = 30;
 const ENDS_SOON_MS = 14 * 24 * 60 * 60 * 1000;
 
@@ -34,15 +39,17 @@ export const command = (): Command =>
       "API_KEY=… ug doctor --url https://groups.example.com": "also what an API key can do there",
       "ug doctor --env-file /etc/user-groups/env": "the secrets of ug serve",
     },
-    notes: "It changes nothing. It exits with 1 if a check has failed.",
+    notes:
+      "It changes nothing. It exits with 1 if a check has failed, and with 3 if the service cannot be reached. On a box it also checks the backups,\nthe owners of files, the clock and the proxy: run it as root there. With the key of an operator it asks each environment.",
   })
     .option("--env-file <file>", `the secrets to check${BY_DEFAULT}`)
     .action(
       action(async (options: Options) => {
         const { url } = options.target;
         const checks = await examine(url, options);
-        const success = checks.some(({ level }) => level === "failed") ? 0 : 1;
-        if (!success) process.exitCode = 1;
+        const failures = checks.filter(({ level }) => level === "failed");
+        const success = failures.length > 0 ? 0 : 1;
+        if (!success) process.exitCode = failures.some(({ check }) => check === REACHABLE) ? EXIT_UNREACHABLE : 1;
         return { body: { success, url: url.origin, checks }, text: checks.map(lineOf).join("\n") };
       }),
     );
@@ -62,11 +69,13 @@ async function examine(url: URL, options: Options): Promise<Finding[]> {
   const { file, texts, findings: ofFile } = examineEnvFile(url, options.envFile);
   const settings = [...ofFile, ...(texts ? await checkProviderKeys(texts) : [])];
   const { findings, isUp } = await checkService(url);
-  if (!isUp) return [...settings, ...findings];
+  const ofMachine = [...(await checkCertificate(url)), ...checkBox(url, options.envFile)];
+  if (!isUp) return [...settings, ...findings, ...ofMachine];
   const keys = await checkKeys(url);
   return [
     ...settings,
     ...findings,
+    ...ofMachine,
     await checkReadiness(url),
     keys.finding,
     ...(file !== undefined && texts ? checkLoaded({ file, texts }, url, keys.shown) : []),
@@ -92,10 +101,10 @@ async function checkService(url: URL): Promise<{ findings: Finding[]; isUp: bool
   const startedAt = Date.now();
   const page = await read("/health", url).catch(causeOf);
   const start = url.origin === LOCAL_URL ? ` Start it with ${TRY}, or give --url.` : "";
-  if (typeof page === "string") return down("reachable", `${url.origin} cannot be reached: ${page}.${start}`);
+  if (typeof page === "string") return down(REACHABLE, `${url.origin} cannot be reached: ${page}.${start}`);
   const { data: body } = Health.safeParse(parse(page.text));
   if (!body)
-    return down("reachable", `The server at ${url.origin} (status ${page.status}) is not the user group service.`);
+    return down(REACHABLE, `The server at ${url.origin} (status ${page.status}) is not the user group service.`);
   if (body.error)
     return down(
       "settings",
@@ -104,7 +113,7 @@ async function checkService(url: URL): Promise<{ findings: Finding[]; isUp: bool
   const isSame = body.version === project.version;
   const other = `the service is ${body.version}, and this ug is ${project.version}: use the one of the same release`;
   const findings = [
-    ok("reachable", `${url.origin} responds`),
+    ok(REACHABLE, `${url.origin} responds`),
     isSame ? ok("version", `${body.version}, as this ug`) : warning("version", other),
     checkClock(page.date, (startedAt + Date.now()) / 2),
   ];
@@ -179,7 +188,8 @@ async function checkCredential(url: URL, options: Options): Promise<Finding[]> {
     const accepted = endsSoon
       ? warning("credential", `${credential.source} ends at ${expiresAt}: roll it before`)
       : ok("credential", `${credential.source} is accepted, as ${kind}`);
-    return [accepted, ok("schema", "the database can be read"), await checkPublicUrl(url, credential)];
+    const databases = credential.kind === "operator" ? await checkDatabases(url, credential.text) : [];
+    return [accepted, ok("schema", "the database can be read"), ...databases, await checkPublicUrl(url, credential)];
   } catch (failure) {
     if (!(failure instanceof CommandError)) throw failure;
     if (failure.code !== "service_not_configured") return [failed("credential", failure.message)];

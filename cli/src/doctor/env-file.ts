@@ -117,16 +117,24 @@ function publicXOf(secret: Uint8Array): string {
 }
 
 /** A running `ug serve`: its arguments and folder, and the settings of its workerd. */
-type Running = { args: string[]; folder: string; settings: Record<string, string> };
+export type Running = { args: string[]; folder: string; settings: Record<string, string> };
 
 /** The settings that it has loaded, and those that `--var` set. */
 type Loaded = { settings: Record<string, string>; fromOptions: string[] };
 
+/** The settings that the service has loaded; `undefined` if it cannot be seen. */
+function loadedSettings(port: string, file: string): Loaded | undefined {
+  const service = runningService(port, file);
+  if (!service) return undefined;
+  const fromOptions = valuesOf(service.args, "--var").map((text) => text.split(":")[0] ?? "");
+  return { settings: service.settings, fromOptions };
+}
+
 /**
- * The settings of the service at this port, or else of the one that was started with this file, or else of the one whose socket systemd
+ * The service at this port, or else of the one that was started with this file, or else of the one whose socket systemd
  * holds. `undefined` if there is not exactly one that this user can see: Linux shows a process to its user and to root.
  */
-function loadedSettings(port: string, file: string): Loaded | undefined {
+export function runningService(port: string, file: string): Running | undefined {
   // Those that have ended, and those of other users, cannot be read.
   const running = processIds().flatMap((id) => attempt(() => runningIn(id)) ?? []);
   const isHeld = ({ args }: Running) => valuesOf(args, "--socket-fd").length > 0;
@@ -136,16 +144,13 @@ function loadedSettings(port: string, file: string): Loaded | undefined {
     return resolve(folder, own) === resolve(file);
   });
   const found = [atPort, withFile, running.filter(isHeld)].find((each) => each.length > 0) ?? [];
-  const [service] = found;
-  if (!service || found.length > 1) return undefined;
-  const fromOptions = valuesOf(service.args, "--var").map((text) => text.split(":")[0] ?? "");
-  return { settings: service.settings, fromOptions };
+  return found.length === 1 ? found[0] : undefined;
 }
 
 const portIn = ({ args }: Running): string => valuesOf(args, "--port")[0] ?? String(DEFAULT_PORT);
 
 /** The values of an option in a command line, as `--port 1` or `--port=1`. */
-const valuesOf = (args: readonly string[], option: string): string[] =>
+export const valuesOf = (args: readonly string[], option: string): string[] =>
   args.flatMap((arg, index) => {
     if (arg === option) return args[index + 1] ?? [];
     return arg.startsWith(`${option}=`) ? arg.slice(option.length + 1) : [];
