@@ -85,11 +85,23 @@ const UNMARKED_IN_REGISTRY: Record<UnmarkedMethodOf<Registry>, boolean> = {
   stopNotingUse: true,
 };
 
+/** The environments whose last call of this isolate has found their database damaged. */
+const damaged = new Set<string>();
+
+/** Whether the last call of the environment in this isolate has found its database damaged. */
+export const isKnownDamaged = (environment: string): boolean => damaged.has(environment);
+
 /** The directory of an environment. The platform places it by the location hint of its first call. */
 export function directoryOf(env: Env, environment: Environment, location?: Location | null): Directory {
   const options = location ? { locationHint: location } : {};
   const name = directoryName(environment);
-  return remote<Directory>({ name, stub: () => directoryStub(env, name, options), unmarked: UNMARKED_IN_DIRECTORY });
+  return remote<Directory>({
+    name,
+    stub: () => directoryStub(env, name, options),
+    unmarked: UNMARKED_IN_DIRECTORY,
+    onResult: () => damaged.delete(name),
+    onDamage: () => damaged.add(name),
+  });
 }
 
 /** The RPC methods of the deployment's registry. */
@@ -123,6 +135,7 @@ type Target = {
   stub: () => { id: DurableObjectId };
   unmarked: Record<string, boolean>;
   onResult?: (result: unknown) => void;
+  onDamage?: () => void;
 };
 
 /**
@@ -133,7 +146,13 @@ type Target = {
  * On a full disk, the object starts again after each write that fails, and fails all calls that are under way. So an idempotent
  * call is retried, without a note of its key's use. If it writes nothing else, it succeeds.
  */
-function remote<Methods extends object>({ name, stub, unmarked, onResult = () => undefined }: Target): Methods {
+function remote<Methods extends object>({
+  name,
+  stub,
+  unmarked,
+  onResult = () => undefined,
+  onDamage,
+}: Target): Methods {
   const call =
     (method: string) =>
     async (...args: unknown[]) => {
@@ -149,6 +168,9 @@ function remote<Methods extends object>({ name, stub, unmarked, onResult = () =>
         },
         probeDisk: () => invoke(stub(), "probeDisk"),
         triesMax: unmarked[method] === false ? 1 : DIRECTORY_TRIES_MAX,
+      }).catch((error: unknown) => {
+        if (error instanceof DurableObjectDamaged) onDamage?.();
+        throw error;
       });
       onResult(result);
       return result;

@@ -14,6 +14,7 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
+import { request } from "undici";
 import { afterAll, beforeAll, describe, it, onTestFinished } from "vitest";
 import { nameAt } from "../../cli/src/backup/newest-backup.ts";
 import { OperatorClient, UserGroupClient } from "../../client/src/index.ts";
@@ -197,8 +198,16 @@ describe("ug backup --all", () => {
 });
 
 describe("ug doctor", () => {
-  it("names each environment whose database is damaged or missing", async ({ expect }) => {
+  it("and lists of all environments name each one whose database is damaged", async ({ expect }) => {
     const { run } = await startDamaged("id-of-middle", DAMAGES["bad pages"], "id-of-last");
+    for (const command of [
+      ["keys", "list", "--all"],
+      ["events", "--all"],
+    ]) {
+      const { status, stdout, stderr } = await run(...command);
+      expect([status, stdout]).toEqual([1, expect.stringContaining("first")]);
+      expect(stderr).toContain("The database of middle/Customer is damaged");
+    }
     const { status, stdout } = await run("doctor", "--json");
     const found = JSON.parse(stdout).checks.filter(({ check }: { check: string }) => check === "databases");
     expect(status).toBe(1);
@@ -207,4 +216,23 @@ describe("ug doctor", () => {
       { level: "failed", message: expect.stringContaining("last/Customer has no keys: its database may be missing") },
     ]);
   });
+});
+
+it("is named on the console's page of the environment, and marked in the list of environments", async ({ expect }) => {
+  const { service } = await startDamaged("id-of-middle", DAMAGES["a bad header"]);
+  const origin = service.url.replace("127.0.0.1", "localhost");
+  const signIn = await request(`${origin}/console/sign-in`, {
+    method: "POST",
+    headers: { Origin: origin, "Content-Type": "application/x-www-form-urlencoded" },
+    body: String(new URLSearchParams({ operator_key: service.operatorToken })),
+  });
+  const [Cookie = ""] = String(signIn.headers["set-cookie"]).split(";");
+  const page = async (path: string) => {
+    const { body } = await request(`${origin}/console/environments${path}`, { headers: { Cookie } });
+    return body.text();
+  };
+  expect(await page("")).not.toContain("damaged");
+  expect(await page("/middle/Customer")).toContain("A database is damaged");
+  expect(await page("/last/Customer")).not.toContain("is damaged");
+  expect(await page("")).toMatch(/middle\/Customer<\/a> <span data-state="suspended">damaged/);
 });

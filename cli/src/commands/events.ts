@@ -120,9 +120,19 @@ async function printAllFeeds(options: Options): Promise<undefined> {
   } catch (error) {
     if (!stopping.signal.aborted) throw explained(error);
   }
-  if (!follow && feeds.restoring.length > 0)
+  if (!follow) refuseMissing(feeds);
+}
+
+/** @throws CommandError that names the environments whose events are not printed */
+function refuseMissing({ damaged, restoring }: AllFeeds): void {
+  if (damaged.length > 0)
     throw new CommandError(
-      `A backup is being restored into ${escapeInvisible(feeds.restoring.join(", "))}. All other changes are printed; run the command again after the restore.`,
+      `The database of ${escapeInvisible(damaged.join(", "))} is damaged. All other changes are printed.`,
+      { code: "environment_damaged" },
+    );
+  if (restoring.length > 0)
+    throw new CommandError(
+      `A backup is being restored into ${escapeInvisible(restoring.join(", "))}. All other changes are printed; run the command again after the restore.`,
       { code: "environment_restoring" },
     );
 }

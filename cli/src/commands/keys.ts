@@ -110,31 +110,39 @@ async function listKeys(operator: OperatorClient, options: ListOptions): Promise
     const keys = (await keysOf(operator, environmentOf(options))).filter(isListed);
     return { body: { success: 1, api_keys: keys.map(toWire) }, text: tableOfKeys(keys) };
   }
-  const { keys, restoring } = await allKeys(operator);
+  const { keys, restoring, damaged } = await allKeys(operator);
   const listed = keys.filter(isListed);
   if (restoring.length > 0)
     console.error(
       `A backup is being restored into ${escapeInvisible(restoring.join(", "))}, whose keys are not listed.`,
     );
+  if (damaged.length > 0) {
+    process.exitCode = 1;
+    console.error(`The database of ${damaged.join(", ")} is damaged: their keys are not listed.`);
+  }
   return {
     body: { success: 1, api_keys: listed.map(toWire) },
     text: tableOfKeys(listed, ["workspace", "environment"]),
   };
 }
 
-/** The keys of every environment, but for those into which a backup is being restored. */
-async function allKeys(operator: OperatorClient): Promise<{ keys: ApiKey[]; restoring: string[] }> {
+/** The keys of every environment, but for those into which a backup is being restored, and those whose database is damaged. */
+async function allKeys(
+  operator: OperatorClient,
+): Promise<Record<"restoring" | "damaged", string[]> & { keys: ApiKey[] }> {
   const keys: ApiKey[] = [];
   const restoring: string[] = [];
+  const damaged: string[] = [];
   for await (const environment of operator.environments({ pageSize: LIST_ITEMS_MAX }))
     try {
       keys.push(...(await keysOf(operator, environment)));
     } catch (error) {
       if (hasCode(error, "environment_restoring")) restoring.push(environmentName(environment));
+      else if (hasCode(error, "environment_damaged")) damaged.push(environmentName(environment));
       // Otherwise it was erased since it was listed.
       else if (!hasCode(error, "environment_not_found")) throw error;
     }
-  return { keys, restoring };
+  return { keys, restoring, damaged };
 }
 
 const keysOf = (operator: OperatorClient, environment: Environment): Promise<ApiKey[]> =>

@@ -25,6 +25,8 @@ export class AllFeeds {
   #isFirstRound = true;
   /** The environments of the last round into which a backup is being restored: they have no feed yet. */
   restoring: string[] = [];
+  /** Those whose database is damaged. */
+  damaged: string[] = [];
 
   constructor(client: OperatorClient, query: EventsInput, until: Date | undefined) {
     this.#until = until;
@@ -35,6 +37,7 @@ export class AllFeeds {
   /** One round: all events that there are. */
   async *pages(stop?: AbortSignal): AsyncGenerator<FeedPage, void, undefined> {
     this.restoring = [];
+    this.damaged = [];
     yield* this.#pagesOf(DEPLOYMENT, this.#client, stop);
     for await (const environment of this.#client.environments({ pageSize: LIST_ITEMS_MAX }, { signal: stop })) {
       const feed = environmentName(environment);
@@ -44,6 +47,7 @@ export class AllFeeds {
         // Erased since it was listed, or erased and made again since the last round: its new feed begins with the next round.
         if (hasCode(error, "environment_not_found") || this.#hasEnded(feed, error)) this.#cursors.delete(feed);
         else if (hasCode(error, "environment_restoring")) this.restoring.push(feed);
+        else if (hasCode(error, "environment_damaged")) this.damaged.push(feed);
         else throw error;
       }
     }

@@ -47,6 +47,7 @@ const TITLES: Partial<Record<Failure["code"], string>> = {
   rate_limited: "Too many requests",
   route_not_found: "There is no such page",
   directory_unavailable: "The service does not answer",
+  environment_damaged: "A database is damaged",
   internal_error: "The service has failed",
 };
 

@@ -7,11 +7,11 @@ import { allowsRole } from "../../../../domain/credentials/rights.ts";
 import type { Failure } from "../../../../domain/failure.ts";
 import type { ListedGroup, StoredEnvironment } from "../../../../records.ts";
 import type { RequestContext } from "../../../app-env.ts";
-import { directoryOf, ifAnswered } from "../../../durable-objects.ts";
+import { directoryOf, ifAnswered, isKnownDamaged } from "../../../durable-objects.ts";
 import { admitAgain, registryFor } from "../../../request/admit-caller.ts";
 import { numberCursorOf } from "../../../resources/cursor.ts";
 import { EnvironmentsQuery } from "../../../resources/environments/wire.ts";
-import { Done } from "../../components/detail.tsx";
+import { Badge, Done } from "../../components/detail.tsx";
 import { GroupTable } from "../../components/group-table.tsx";
 import { type Column, List, rowsBefore, Table } from "../../components/list.tsx";
 import { Text, Time } from "../../components/text.tsx";
@@ -90,13 +90,25 @@ const Searched: FC<{ search: string }> = ({ search }) => (
 
 const NONE = "No environments yet. Create one with its first API key: one for tests, and one for customers.";
 
+const EnvironmentName: FC<{ name: string }> = ({ name }) => (
+  <>
+    <a href={environmentPath(parseDirectoryName(name))}>{name}</a>
+    {isKnownDamaged(name) && (
+      <>
+        {" "}
+        <Badge state="suspended" text="damaged" />
+      </>
+    )}
+  </>
+);
+
 const EnvironmentTable: FC<{ environments: StoredEnvironment[] }> = ({ environments }) => {
   const place: Column<StoredEnvironment> = ["Place", "fit mid", ({ location }) => location ?? "–"];
   return (
     <Table
       rows={environments}
       columns={[
-        ["Environment", "", ({ name }) => <a href={environmentPath(parseDirectoryName(name))}>{name}</a>],
+        ["Environment", "", ({ name }) => <EnvironmentName name={name} />],
         ...(environments.some(({ location }) => location !== null) ? [place] : []),
         ["Created", "fit mid", ({ createdAt }) => <Time at={createdAt} />],
       ]}
