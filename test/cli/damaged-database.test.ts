@@ -8,6 +8,7 @@ import {
   openSync,
   readdirSync,
   readFileSync,
+  renameSync,
   rmSync,
   statSync,
   writeSync,
@@ -195,6 +196,29 @@ describe("ug backup --all", () => {
     expect(outcome.stderr).toContain("Nothing could be backed up. No older backup was deleted.");
     expect(readdirSync(folder)).toEqual([basename(older)]);
   });
+});
+
+it("comes back from its backup as the drill says, and the others have each acknowledged change", async ({ expect }) => {
+  const { service, state, file } = await startDamaged("id-of-middle", DAMAGES["a bad header"]);
+  const others = ["first", "last"];
+  for (const each of others)
+    await clientOf(service, each).update({ userGroupId: `id-of-${each}`, name: "Acknowledged" });
+  await service.stop();
+  renameSync(file, join(newFolder(), basename(file)));
+  const again = await startPlainService({ state, isBare: true, secrets: original.secrets });
+  onTestFinished(again.stop);
+  const [name = ""] = readdirSync(original.backups);
+  const { status } = await commandsOf(again)("restore", join(original.backups, name, "middle.Customer.ndjson"));
+  expect(status).toBe(0);
+  const names = WORKSPACES.map(async (each) => {
+    const { group, created } = await clientOf(again, each).ensure({ userGroupId: `id-of-${each}` });
+    return [group.name, created];
+  });
+  expect(await Promise.all(names)).toEqual([
+    ["Acknowledged", false],
+    ["id-of-middle", false],
+    ["Acknowledged", false],
+  ]);
 });
 
 describe("ug doctor", () => {
