@@ -205,6 +205,12 @@ it("returns the response to a later try", async ({ expect }) => {
   expect(new Set(received.map((request) => JSON.stringify(request))).size).toBe(1);
 });
 
+it("tries once while a database is damaged", async ({ expect }) => {
+  const { url, received } = await standIn(() => refusal(503, "environment_damaged", {}, AT_ONCE));
+  expect((await errorOf(groups(url).get({ teamId: 1 }))).code).toBe("environment_damaged");
+  expect(received).toHaveLength(1);
+});
+
 it("tries once when retries is 0", async ({ expect }) => {
   const { url, received } = await standIn(() => "drop");
   await errorOf(groups(url, { retries: 0 }).ensure({ userGroupId: "a" }));

@@ -233,7 +233,7 @@ function messagesOf(error: unknown): string {
 function originOf({ url: address, allowHttp }: ConnectionOptions): string {
   const url = URL.canParse(String(address)) ? new URL(address) : undefined;
   if (!url || url.href !== `${url.origin}/` || !isProtected(url, allowHttp))
-    throw new TypeError("Give url as an https origin, or set allowHttp.");
+    throw new TypeError("Give url as an https origin, or allowHttp.");
   return url.origin;
 }
 

@@ -22,12 +22,15 @@ export type Waiting = {
 export const OPTION_MS_MAX = 86_400_000;
 
 /** A status, a code or an error's name after which a later try may succeed. `fetch` reports a lost connection as a `TypeError`. */
-const TRANSIENT = /\b(429|50[234]|52\d|network_error|timeout|TypeError|TimeoutError)\b/;
+const TRANSIENT = /\b(429|50[234]|52\d|TimeoutError|TypeError|network_error|timeout)\b/;
 
-/** Whether a later try may succeed: after a 429, a 503, a 502, 504 or 52x of a proxy, a timeout or a lost connection. */
+/**
+ * Whether a later try may succeed: after a 429, a 502, 504 or 52x of a proxy, a timeout or a lost connection, and a 503 but for a damaged
+ * database.
+ */
 export function isTransient(error: unknown): boolean {
   const { status, code, name } = Object(error);
-  return TRANSIENT.test([status, code, name].join());
+  return code !== "environment_damaged" && TRANSIENT.test([status, code, name].join());
 }
 
 /**
