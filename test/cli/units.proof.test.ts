@@ -356,13 +356,13 @@ const restarts = async (machine: Systemd) => Number(await shown(machine, "NResta
 /** Starts a proxy on the machine as one-box.md configures it, with a certificate that nobody trusts. Returns its address. */
 async function startProxy(machine: Systemd, program: "caddy" | "nginx"): Promise<string> {
   const folder = `/etc/${program}`;
-  await machine.run("mkdir", "-p", folder, "/var/log/nginx", "/var/lib/nginx", "/root/.local");
+  await machine.run("mkdir", "-p", folder, "/var/log/nginx", "/var/lib/nginx");
   const certificate = ["fullchain.pem", "privkey.pem"].map((name) => join(folder, name));
   const port = { caddy: 8443, nginx: 9443 }[program];
   if (program === "caddy") {
     const options = "\tauto_https disable_redirects\n\tskip_install_trust\n\tadmin off\n";
     machine.write(`${folder}/Caddyfile`, readFileSync("deploy/Caddyfile", "utf8").replace(/^\{\n/m, `{\n${options}`));
-    const env = [`--setenv=UG_HOST=https://localhost:${port}`, "--setenv=HOME=/root"];
+    const env = [`--setenv=UG_HOST=https://localhost:${port}`, `--setenv=HOME=${folder}`];
     await machine.run(
       "systemd-run",
       "--unit=caddy",
