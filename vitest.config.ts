@@ -56,7 +56,7 @@ const CLIENT_ENTRIES = Object.fromEntries(
 const IN_ONE_RUNTIME = { isolate: false, setupFiles: ["test/support/each-test.ts"] };
 
 /** Most files in Node wait for processes or timers, so five run at a time, on two cores too. */
-const IN_NODE = { maxWorkers: 5, sequence: { groupOrder: 1 }, testTimeout: 300_000, hookTimeout: 120_000 };
+const IN_NODE = { maxWorkers: 5, sequence: { groupOrder: 1 }, testTimeout: 120_000, hookTimeout: 120_000 };
 
 export default defineConfig({
   test: {
@@ -105,7 +105,6 @@ export default defineConfig({
           name: "node at rest",
           include: ["test/service/at-rest.test.ts"],
           sequence: { groupOrder: 2 },
-          testTimeout: 60_000,
         },
       },
     ],
