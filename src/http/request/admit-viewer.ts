@@ -10,7 +10,7 @@ import { fail, ok, type Result } from "../../../common/result.ts";
 import type { PresentedSession } from "../../domain/credentials/caller.ts";
 import type { VerifiedClaimOf } from "../../domain/credentials/credential.ts";
 import { allowsOrigin, type SessionClaims, type VerifiedSession } from "../../domain/credentials/viewer-session.ts";
-import type { Failure } from "../../domain/failure.ts";
+import type { Failure, FailureOf } from "../../domain/failure.ts";
 import { log } from "../../domain/log.ts";
 import { storedContent } from "../../domain/user-groups/published-content.ts";
 import { withTimeout } from "../../domain/with-timeout.ts";
@@ -18,6 +18,7 @@ import type { GroupSnapshot, Lease } from "../../records.ts";
 import { type TokenIndex, tokenIndexOf } from "../../storage/token-index.ts";
 import type { CallEnv, RequestContext, Viewer } from "../app-env.ts";
 import { directoryOf } from "../durable-objects.ts";
+import { ADMISSIONS } from "./places.ts";
 
 /**
  * Finds the group of the viewer's token. The directory answers, unless the caller accepts a stale answer and KV has a lease
@@ -39,11 +40,24 @@ export async function admitToken(
 
   headers["X-Answered-By"] = "directory";
   const directory = directoryOf(c.env, claim.environment);
-  const viewed = await directory.view({ id: claim.id, nonce: claim.nonce }, maxAge !== undefined);
+  const viewed = await inAdmission(c, () => directory.view({ id: claim.id, nonce: claim.nonce }, maxAge !== undefined));
   if (!viewed.ok) return viewed;
   const { readAt, group, writeLease } = viewed.value;
   if (index && writeLease) c.executionCtx.waitUntil(putLease(c, index, claim, { readAt, group }));
   return ok(viewerOf(claim, group));
+}
+
+/**
+ * Asks a directory about a viewer: so many of an environment at a time, of its groups in turn and of their credentials in turn. A viewer about
+ * whom no directory is asked waits for none.
+ */
+async function inAdmission<Value, Refusal>(
+  c: RequestContext<CallEnv>,
+  ask: () => Promise<Result<Value, Refusal>>,
+): Promise<Result<Value, Refusal | FailureOf<"overloaded">>> {
+  const [environment = "", credential = ""] = c.get("branch");
+  const admission = await ADMISSIONS.take(environment, [String(c.get("teamId")), credential]);
+  return admission ? ask().finally(admission.leave) : fail({ code: "overloaded" });
 }
 
 const viewerOf = ({ environment }: VerifiedClaimOf<"token">, group: GroupSnapshot): Viewer => ({
@@ -80,7 +94,7 @@ export async function admitSession(
     return ok({ ...viewer, group: stale.group });
   }
   headers["X-Answered-By"] = "directory";
-  const viewed = await directoryOf(c.env, environment).viewSession(presentedSession(claims));
+  const viewed = await inAdmission(c, () => directoryOf(c.env, environment).viewSession(presentedSession(claims)));
   return viewed.ok ? ok({ ...viewer, group: viewed.value }) : viewed;
 }
 

@@ -31,7 +31,7 @@ import { admitApiKey, admitOperator, directoryCaller, type OperatorKey, presentO
 import { admitSession, admitToken } from "./admit-viewer.ts";
 import { usableOperatorToken } from "./authenticate.ts";
 import { readBytes } from "./body/body-bytes.ts";
-import { ADMISSIONS, CALLERS, GROUPS, joined } from "./places.ts";
+import { CALLERS, GROUPS, joined } from "./places.ts";
 import { checkNoQuery, environmentFieldsOf } from "./query.ts";
 
 /** Admits API keys. */
@@ -109,18 +109,12 @@ function authorizing<E extends CallEnv, Admitted>(
   });
 }
 
-/**
- * An isolate admits so many viewers of an environment at a time, of its groups in turn and of their credentials in turn. A viewer who is
- * admitted takes one of its group's places, too: expired sessions and rotated tokens can take none.
- */
+/** A viewer takes one of its group's places, too, once it is admitted: expired sessions and rotated tokens can take none. */
 function withPlaceOfGroup<Presented>(admit: Admit<Presented, Viewer>): Admit<Presented, Viewer> {
   return async (c, presented) => {
-    const [environment = "", credential = ""] = c.get("branch");
-    const admission = await ADMISSIONS.take(environment, [String(c.get("teamId")), credential]);
-    if (!admission) return fail({ code: "overloaded" });
-    const admitted = await admit(c, presented).finally(admission.leave);
+    const admitted = await admit(c, presented);
     if (!admitted.ok) return admitted;
-    const branch = [environment, String(admitted.value.group.teamId)];
+    const branch = [directoryName(admitted.value.environment), String(admitted.value.group.teamId)];
     const ofGroup = await GROUPS.take(branch.join(" "));
     if (!ofGroup) return fail({ code: "overloaded" });
     c.set("branch", branch);

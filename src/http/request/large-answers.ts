@@ -15,8 +15,8 @@ export class LargeAnswers {
     this.#bytesMax = bytesMax;
   }
 
-  /** Whether an environment may have this answer. If so, it is counted. */
-  hasRoom(environment: string, answer: string, now = Date.now()): boolean {
+  /** Counts an answer, and returns whether the environment may have it. One that it may not have is not counted. */
+  take(environment: string, answer: string, now = Date.now()): boolean {
     // A UTF-16 unit has at most 3 bytes in UTF-8.
     const bytes = answer.length * 3 < LARGE_ANSWER_BYTES_MIN ? 0 : utf8.encode(answer).byteLength;
     if (bytes < LARGE_ANSWER_BYTES_MIN) return true;

@@ -9,8 +9,9 @@ import {
 import { LARGE_ANSWERS, LargeAnswers } from "../../../src/http/request/large-answers.ts";
 import { ADMISSIONS, CALLERS, GROUPS, Places } from "../../../src/http/request/places.ts";
 import { call, codeOf } from "../../support/client.ts";
+import { sessionOf } from "../../support/sessions.ts";
 import { issueKey, newIntegrator } from "../../support/states.ts";
-import { query, view } from "../../support/viewers.ts";
+import { answeredBy, query, view } from "../../support/viewers.ts";
 
 const LIMITS = { placesMax: 2, waitingMax: 2, secondsMax: 8 };
 
@@ -123,8 +124,10 @@ it("a call of a credential that has too many waiting is refused before its body 
 });
 
 describe("admissions of viewers", () => {
-  it("of one environment that are under way keep no viewer of another one waiting", async ({ expect }) => {
-    const token = await (await newIntegrator()).tokenOf("acme");
+  it("keep neither a viewer of another environment waiting nor a session that answers itself", async ({ expect }) => {
+    const { key, tokenOf } = await newIntegrator();
+    const token = await tokenOf("acme");
+    const session = await sessionOf(key, { max_stale_seconds: 60 });
     const other = await (await newIntegrator({ workspace: "other" })).tokenOf("other");
     const taken = await Promise.all(
       Array.from({ length: ADMISSIONS_OF_ENVIRONMENT_MAX }, () => ADMISSIONS.take("acme/Testing")),
@@ -135,6 +138,7 @@ describe("admissions of viewers", () => {
       return status;
     });
     expect((await view(other)).status).toBe(200);
+    expect(answeredBy(await view(session))).toBe("session");
     expect(isAnswered).toBe(false);
     for (const place of taken) place?.leave();
     expect(await waiting).toBe(200);
@@ -185,7 +189,7 @@ describe("large answers", () => {
     const answers = new LargeAnswers(10 * LARGE_ANSWER_BYTES_MIN);
     const large = "x".repeat(LARGE_ANSWER_BYTES_MIN);
     const roomAt = (seconds: number, environment = "a", answer = large) =>
-      answers.hasRoom(environment, answer, seconds * 1000);
+      answers.take(environment, answer, seconds * 1000);
     for (let second = 0; second < 10; second += 1) expect(roomAt(second)).toBe(true);
     expect(roomAt(LARGE_ANSWERS_SECONDS - 1)).toBe(false);
     expect(roomAt(LARGE_ANSWERS_SECONDS - 1, "b")).toBe(true);
@@ -197,14 +201,14 @@ describe("large answers", () => {
   it("are counted in bytes", ({ expect }) => {
     const answers = new LargeAnswers(LARGE_ANSWER_BYTES_MIN);
     const threeBytes = "€".repeat(LARGE_ANSWER_BYTES_MIN / 3 + 1);
-    expect(answers.hasRoom("a", threeBytes)).toBe(false);
+    expect(answers.take("a", threeBytes)).toBe(false);
   });
 
   it("above the bound are refused to viewers, and short ones are not", async ({ expect }) => {
     const { tokenOf } = await newIntegrator();
     const token = await tokenOf("acme", { properties: { text: "x".repeat(LARGE_ANSWER_BYTES_MIN) } });
     const small = await tokenOf("small");
-    vi.spyOn(LARGE_ANSWERS, "hasRoom").mockImplementation((_, answer) => answer.length < LARGE_ANSWER_BYTES_MIN);
+    vi.spyOn(LARGE_ANSWERS, "take").mockImplementation((_, answer) => answer.length < LARGE_ANSWER_BYTES_MIN);
     const refused = await view(token);
     expect(codeOf(refused)).toEqual([503, "overloaded"]);
     expect(refused.headers.get("Retry-After")).toMatch(/^\d+$/);

@@ -60,7 +60,7 @@ function shareOf(sql: string, { group }: Viewer): number {
 function respondToViewer(c: RequestContext, { environment }: Viewer, fields: object): Response {
   const audience = directoryName(environment);
   const json = JSON.stringify({ success: 1, audience, ...fields });
-  return LARGE_ANSWERS.hasRoom(audience, json) ? respondWithJson(c, json) : refuse(c, { code: "overloaded" });
+  return LARGE_ANSWERS.take(audience, json) ? respondWithJson(c, json) : refuse(c, { code: "overloaded" });
 }
 
 /**
