@@ -88,7 +88,7 @@ describe("import", () => {
     ["a database, with bars", "sep=|\nuser_group_id|name\n0019|Ä\n"],
   ] as const)("takes what %s writes", async ([program, text], { expect }) => {
     const { groups, contents } = await environment(program.replaceAll(/\W/g, "-").toLowerCase().slice(0, 30));
-    expect((await groups("import", fileOf(text))).stdout).toBe("created 1, found 0, differs 0, refused 0");
+    expect((await groups("import", fileOf(text), "--yes")).stdout).toBe("created 1, found 0, differs 0, refused 0");
     expect(await contents()).toMatchObject([{ userGroupId: "0019", name: "Ä", properties: null }]);
   });
 

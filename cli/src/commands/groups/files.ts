@@ -4,7 +4,7 @@ import type { Readable } from "node:stream";
 import { Option } from "commander";
 import { CommandError, UsageError } from "../../../../common/command-error.ts";
 import { CONTENT, GROUP_FIELDS } from "../../../../common/content.ts";
-import { action, announce, type Output, serviceCommand } from "../../command.ts";
+import { action, announce, type Output, serviceCommand, UNASKED } from "../../command.ts";
 import { describedTarget } from "../../contexts/context-store.ts";
 import { environmentQueryOf } from "../../environment-options.ts";
 import { readRenamed } from "../../groups/files/csv-columns.ts";
@@ -85,6 +85,7 @@ export const importCommand = () =>
     "calls at a time",
   )
     .argument("<file>", "a CSV, or a file of one JSON object on each line; - is standard input")
+    .option(...UNASKED)
     .option("--update", "change existing groups to match their lines")
     .option("--dry-run", "print what it would create, change and leave, and change nothing")
     .addOption(
