@@ -4,6 +4,7 @@ import { MAC_BYTES, MINTED_TOKENS_MAX, NONCE_BYTES, VERIFIED_CREDENTIALS_MAX } f
 import type { SigningKey } from "../../../common/settings/signing-keys.ts";
 import { toBase64url } from "../base64url.ts";
 import { importSeed, type SessionKey, type SessionSeed } from "./session-key.ts";
+import { VerifiedSessions } from "./verified-sessions.ts";
 
 /**
  * Credentials: `ugk_<tag>_<payload>` is an API key, `ugt_<tag>_<payload>` the token of a user group, and `ugo_<payload>` the
@@ -47,8 +48,7 @@ export type SigningRing = {
   verified: Map<string, VerifiedClaim>;
   /** A cache of the tokens that were made, by what they are made of: callers get the same groups again and again. */
   tokens: Map<string, string>;
-  /** The SHA-256 hashes of verified sessions, each with its `exp`: a second call costs no check of its signature. */
-  verifiedSessions: Map<string, number>;
+  verifiedSessions: VerifiedSessions;
   /** From these the key pairs of viewer sessions are derived, in the order of the keys. */
   sessionSeeds: readonly SessionSeed[];
   /** A cache of those key pairs, which are derived when a session first needs them. */
@@ -91,7 +91,7 @@ export async function importRing(signingKeys: readonly SigningKey[]): Promise<Si
     keys,
     verified: new Map(),
     tokens: new Map(),
-    verifiedSessions: new Map(),
+    verifiedSessions: new VerifiedSessions(),
     sessionSeeds,
   };
 }

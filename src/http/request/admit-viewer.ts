@@ -9,7 +9,8 @@ import {
 import { fail, ok, type Result } from "../../../common/result.ts";
 import type { PresentedSession } from "../../domain/credentials/caller.ts";
 import type { VerifiedClaimOf } from "../../domain/credentials/credential.ts";
-import { allowsOrigin, type SessionClaims, type VerifiedSession } from "../../domain/credentials/viewer-session.ts";
+import type { SessionClaims } from "../../domain/credentials/verified-sessions.ts";
+import { allowsOrigin, type VerifiedSession } from "../../domain/credentials/viewer-session.ts";
 import type { Failure, FailureOf } from "../../domain/failure.ts";
 import { log } from "../../domain/log.ts";
 import { storedContent } from "../../domain/user-groups/published-content.ts";
