@@ -57,8 +57,14 @@ async function inAdmission<Value, Refusal>(
   ask: () => Promise<Result<Value, Refusal>>,
 ): Promise<Result<Value, Refusal | FailureOf<"overloaded">>> {
   const [environment = "", credential = ""] = c.get("branch");
-  const admission = await ADMISSIONS.take(environment, [String(c.get("teamId")), credential]);
-  return admission ? ask().finally(admission.leave) : fail({ code: "overloaded" });
+  const admission =
+    ADMISSIONS.takeFree(environment) ?? (await ADMISSIONS.take(environment, [String(c.get("teamId")), credential]));
+  if (!admission) return fail({ code: "overloaded" });
+  try {
+    return await ask();
+  } finally {
+    admission.leave();
+  }
 }
 
 const viewerOf = ({ environment }: VerifiedClaimOf<"token">, group: GroupSnapshot): Viewer => ({

@@ -114,7 +114,8 @@ function withPlaceOfGroup<Presented>(admit: Admit<Presented, Viewer>): Admit<Pre
     const admitted = await admit(c, presented);
     if (!admitted.ok) return admitted;
     const branch = [directoryName(admitted.value.environment), String(admitted.value.group.teamId)];
-    const ofGroup = await GROUPS.take(branch.join(" "));
+    const name = branch.join(" ");
+    const ofGroup = GROUPS.takeFree(name) ?? (await GROUPS.take(name));
     if (!ofGroup) return fail({ code: "overloaded" });
     c.set("branch", branch);
     c.set("place", joined(c.get("place"), ofGroup));
@@ -179,7 +180,8 @@ async function authorize<Admitted>(
     (await admitBeforeBody(c, candidate.value)) ??
     (await readBody(c, candidate.value));
   if (failure) return fail(failure);
-  const place = await CALLERS.take(candidate.value.name);
+  const { name } = candidate.value;
+  const place = CALLERS.takeFree(name) ?? (await CALLERS.take(name));
   if (!place) return fail({ code: "overloaded" });
   c.set("place", place);
   const environment = c.get("environment");

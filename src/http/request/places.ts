@@ -83,25 +83,29 @@ export class Places {
     this.#limits = limits;
   }
 
+  /** Takes a place if one is free. Most requests find one, and need not wait for a promise. */
+  takeFree(name: string): Place | undefined {
+    const taken: Taken = this.#names.get(name) ?? { count: 0 };
+    if (taken.count >= this.#limits.placesMax) return undefined;
+    this.#names.set(name, taken);
+    taken.count += 1;
+    return this.#placeOf(name, taken);
+  }
+
   /**
    * Takes a place; `undefined` if too many requests wait already, or if this one has waited for too long. Of those who wait, the branches have
    * their turns: `["acme/Customer", "7"]` waits among the requests of group 7, and this group among those of acme/Customer.
    */
   async take(name: string, branch: readonly string[] = []): Promise<Place | undefined> {
-    const { placesMax, secondsMax } = this.#limits;
-    const taken: Taken = this.#names.get(name) ?? { count: 0 };
-    this.#names.set(name, taken);
-    if (taken.count < placesMax) {
-      taken.count += 1;
-      return this.#placeOf(name, taken);
-    }
-    if (this.isFull(name, branch)) return undefined;
+    const free = this.takeFree(name);
+    const taken = this.#names.get(name);
+    if (free || !taken || this.isFull(name, branch)) return free;
     const { promise, resolve } = Promise.withResolvers<void>();
     const waiting = taken.waiting ?? new Queue();
     taken.waiting = waiting;
     waiting.add(branch, resolve);
     try {
-      await withTimeout(promise, secondsMax);
+      await withTimeout(promise, this.#limits.secondsMax);
       return this.#placeOf(name, taken);
     } catch (error) {
       if (!(error instanceof TimeoutError)) throw error;
