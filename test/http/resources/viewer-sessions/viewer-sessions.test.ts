@@ -270,16 +270,29 @@ describe("POST /api/viewer_sessions", () => {
 
 describe("a session ends with the key that mints it", () => {
   it.for([
-    ["a second before its own end", 299, 299],
-    ["with it", 300, 300],
-    ["after it", 301, 300],
-    ["at once", 1, 1],
-  ] as const)("which expires %s", async ([, keySeconds, seconds], { expect }) => {
+    ["which expires a second before its own end", 299, 1000, 299],
+    ["which expires with it", 300, 1000, 300],
+    ["which expires after it", 301, 1000, 300],
+    ["which expires at once", 1, 1000, 1],
+    ["which expires before the grace of its roll", 200, 250, 200],
+    ["which expires after the grace of its roll", 200, 150, 150],
+  ] as const)("%s", async ([, keySeconds, grace_seconds, seconds], { expect }) => {
     await newSession();
-    const { session } = (await mint(await issueKey({ expires_in_seconds: keySeconds }))).body;
+    const key = await issueKey({ expires_in_seconds: keySeconds });
+    await manageKey("POST", "/2/roll", { grace_seconds });
+    const { session } = (await mint(key)).body;
     expect(session.expires_in_seconds).toBe(seconds);
     expect(Date.parse(session.expires_at)).toBe(NOW.getTime() + seconds * 1000);
     expect(claimsIn(session.token).exp).toBe(NOW.getTime() / 1000 + seconds);
+  });
+
+  it("in whole seconds, and is not minted in the key's last", async ({ expect }) => {
+    await newSession();
+    setSeconds(0.5);
+    const key = await issueKey({ expires_in_seconds: 100 });
+    expect((await mint(key)).body.session.expires_at).toBe("2035-01-01T00:01:40.000Z");
+    setSeconds(100.2);
+    expect(codeOf(await mint(key))).toEqual([401, "credential_expired"]);
   });
 });
 
