@@ -111,6 +111,16 @@ describe("a restore", () => {
     expect(await everything()).toBe(before);
   });
 
+  it("does not prolong a grace", async ({ expect }) => {
+    const { rotate, remove, restore, token } = await newCustomer();
+    await remove(tokenIn(await rotate(token, { grace_seconds: 60 })));
+    pass(30_000);
+    await restore(1);
+    expect((await view(token)).status).toBe(200);
+    pass(30_000);
+    expect(codeOf(await view(token))).toEqual(REVOKED);
+  });
+
   it("is 409 where another group has the id, and changes nothing", async ({ expect }) => {
     const { tokenOf, restore, token } = await newDeletedCustomer();
     const newer = await tokenOf("acme");
