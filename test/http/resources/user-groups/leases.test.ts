@@ -2,11 +2,11 @@ import { env } from "cloudflare:workers";
 import { describe, it, vi } from "vitest";
 import { CONTENT_FIELDS } from "../../../../common/content.ts";
 import { LeaseRequests } from "../../../../src/domain/user-groups/lease-requests.ts";
-import { call, codeOf } from "../../../support/client.ts";
+import { codeOf } from "../../../support/client.ts";
 import { NOW } from "../../../support/clock.ts";
 import { logLines } from "../../../support/each-test.ts";
 import { failingKv, hangingKv, replaceKv } from "../../../support/hostile-kv.ts";
-import { newIntegrator, rotatedWithGrace } from "../../../support/states.ts";
+import { newIntegrator, rotatedWithGrace, withKey } from "../../../support/states.ts";
 import { answeredBy, query, STALE, view } from "../../../support/viewers.ts";
 import { watchedEnv } from "../../../support/watched-env.ts";
 
@@ -118,19 +118,11 @@ describe("a change and KV", () => {
   it("an expired lease, and a repeated call, cost no delete", async ({ expect }) => {
     const pass = stopClock();
     const { watched, costs } = watchedEnv();
-    const { leasedTokenOf, key } = await newIntegrator({}, watched);
+    const { leasedTokenOf, rotate } = await newIntegrator({}, watched);
     const token = await leasedTokenOf("acme");
-    const rotateOnce = () =>
-      call("POST", "/api/user", {
-        credential: key,
-        env: watched,
-        body: { current_token: token },
-        headers: { "Idempotency-Key": "k" },
-      });
     pass(301);
     costs.kv.length = 0;
-    await rotateOnce();
-    await rotateOnce();
+    for (const _ of [1, 2]) await rotate(token, {}, withKey("k"));
     expect(costs.kv).toEqual([]);
   });
 
@@ -159,16 +151,15 @@ describe("a change and KV", () => {
     expect((await remove(rotated.body.user_group.token)).status).toBe(200);
   });
 
-  it.for(["POST", "DELETE"] as const)("%s is answered and in force while KV hangs", async (method, { expect }) => {
-    const { leasedTokenOf, key } = await newIntegrator();
-    const token = await leasedTokenOf("acme");
+  it.for(["rotate", "remove"] as const)("%s is answered and in force while KV hangs", async (name, { expect }) => {
+    const integrator = await newIntegrator();
+    const token = await integrator.leasedTokenOf("acme");
     const release = hangingKv();
     const onResponse = vi.fn(async () => {
       expect(codeOf(await view(token))).toEqual([401, "credential_revoked"]);
       release();
     });
-    const body = { current_token: token };
-    expect((await call(method, "/api/user", { credential: key, body, onResponse })).status).toBe(200);
+    expect((await integrator[name](token, {}, { onResponse })).status).toBe(200);
     expect(onResponse).toHaveBeenCalledOnce();
   });
 });

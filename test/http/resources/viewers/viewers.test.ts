@@ -1,9 +1,8 @@
 import { env } from "cloudflare:workers";
-import { describe, it, vi } from "vitest";
+import { describe, it } from "vitest";
 import { SQL_TEMPLATE_BYTES_MAX } from "../../../../common/limits.ts";
 import { codeOf } from "../../../support/client.ts";
-import { NOW } from "../../../support/clock.ts";
-import { issueKey, newIntegrator, rotatedWithGrace } from "../../../support/states.ts";
+import { issueKey, newIntegrator } from "../../../support/states.ts";
 import { answeredBy, query, STALE, view } from "../../../support/viewers.ts";
 import { watchedEnv } from "../../../support/watched-env.ts";
 
@@ -63,33 +62,6 @@ describe("GET /api/viewer", () => {
     }
   });
 
-  it.for(["rotate", "remove"] as const)(
-    "refuses all calls of eight busy viewers after a %s has returned",
-    async (revoke, { expect }) => {
-      const { tokenOf, ...integrator } = await newIntegrator();
-      for (let round = 0; round < 2; round += 1) {
-        const token = await tokenOf(`acme ${round}`);
-        let turn = 0;
-        let revokedAt = Number.POSITIVE_INFINITY;
-        const late: unknown[] = [];
-        const viewers = Array.from({ length: 8 }, async () => {
-          for (let calls = 0; calls < 15; calls += 1) {
-            turn += 1;
-            const startedAt = turn;
-            const answer = await view(token);
-            if (startedAt > revokedAt) late.push(answer.body.error?.code);
-          }
-        });
-        await view(token);
-        expect((await integrator[revoke](token)).status).toBe(200);
-        revokedAt = turn;
-        await Promise.all(viewers);
-        expect(late.length).toBeGreaterThan(0);
-        expect(new Set(late)).toEqual(new Set(["credential_revoked"]));
-      }
-    },
-  );
-
   it("answers 429 to a token that is presented too often, before any RPC", async ({ expect }) => {
     const { tokenOf } = await newIntegrator();
     const token = await tokenOf("acme");
@@ -143,26 +115,6 @@ describe("from a browser", () => {
     const answer = await view(await issueKey(), ORIGIN);
     expect(codeOf(answer)).toEqual([403, "secret_key_in_browser"]);
     expect(answer.headers.get("Access-Control-Allow-Origin")).toBe("*");
-  });
-});
-
-describe("grace", () => {
-  it("lets viewers present the old token until its end, and no longer", async ({ expect }) => {
-    const { old, current } = await rotatedWithGrace(NOW);
-    vi.setSystemTime(NOW.getTime() + 3_599_999);
-    expect((await view(old)).body).toEqual((await view(current)).body);
-    vi.setSystemTime(NOW.getTime() + 3_600_000);
-    expect(codeOf(await view(old))).toEqual([401, "credential_revoked"]);
-    expect((await view(current)).status).toBe(200);
-  });
-
-  it("ends early with the next rotation and with the deletion", async ({ expect }) => {
-    const { old, current, rotate, remove } = await rotatedWithGrace(NOW);
-    const newest: string = (await rotate(current, { grace_seconds: 60 })).body.user_group.token;
-    expect(codeOf(await view(old))).toEqual([401, "credential_revoked"]);
-    expect((await view(current)).status).toBe(200);
-    await remove(newest);
-    expect(codeOf(await view(current))).toEqual([401, "credential_revoked"]);
   });
 });
 
