@@ -7,7 +7,6 @@ import { NOW } from "../../../support/clock.ts";
 import { CREDENTIAL_PATTERN } from "../../../support/credential-pattern.ts";
 import { inEnvironment, issueKey, newIntegrator, operator, withKey } from "../../../support/states.ts";
 import { inDirectory } from "../../../support/storage.ts";
-import { view } from "../../../support/viewers.ts";
 
 const DAY_MS = 24 * 60 * 60 * 1000;
 
@@ -47,26 +46,6 @@ describe("a rotation repeated with its Idempotency-Key", () => {
     await isTheSame();
     await get({ user_group_id: "acme" });
     await isTheSame();
-  });
-
-  it("gets the same answer with two signing keys, and a valid token with the new", async ({ expect }) => {
-    const { token, send } = await newRepeater();
-    const first = await send("POST", "k", { current_token: token });
-    const other = `other:${new Uint8Array(32).fill(9).toBase64()}`;
-    const rotated = { ...env, SIGNING_KEYS: `${other},${env.SIGNING_KEYS}` };
-    expect(comparable(await send("POST", "k", { current_token: token }, rotated))).toEqual(comparable(first));
-
-    const alone = { ...env, SIGNING_KEYS: other };
-    const body = { workspace: "acme", environment: "Testing", name: "newly signed" };
-    const issued = await call("POST", "/api/keys", { credential: operator, body, env: rotated });
-    const again = await call("POST", "/api/user", {
-      credential: issued.body.key,
-      body: { current_token: token },
-      env: alone,
-      ...withKey("k"),
-    });
-    expect(again.status).toBe(200);
-    expect((await view(tokenIn(again), {}, alone)).body.user_group.provided_id).toBe("acme");
   });
 
   it("rotates once, however many are sent at the same time", async ({ expect }) => {

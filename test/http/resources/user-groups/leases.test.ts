@@ -256,25 +256,23 @@ describe("a viewer that accepts a stale answer", () => {
   });
 
   const group = { teamId: 1, providedId: "a", name: "a", mapping: null, properties: null, validUntil: null };
-  const readAt = Date.now();
+  const leaseOf = (fields: object, readAt: number | null = Date.now()) =>
+    JSON.stringify({ readAt, group: { ...group, ...fields } });
 
   it.for([
     ["no JSON", "{"],
     ["null", "null"],
-    ["JSON of another shape", JSON.stringify({ readAt, group: { ...group, teamId: "1" } })],
-    ["properties that are no JSON", JSON.stringify({ readAt, group: { ...group, properties: "{" } })],
-    ["a mapping that is no object", JSON.stringify({ readAt, group: { ...group, mapping: "1" } })],
+    ["JSON of another shape", leaseOf({ teamId: "1" })],
+    ["properties that are no JSON", leaseOf({ properties: "{" })],
+    ["a mapping that is no object", leaseOf({ mapping: "1" })],
     ["an entry of version 0.2", JSON.stringify(group)],
-    ["no time", JSON.stringify({ readAt: null, group })],
-    ["properties that are the text null", JSON.stringify({ readAt, group: { ...group, properties: "null" } })],
-    ["properties that are a list", JSON.stringify({ readAt, group: { ...group, properties: "[1]" } })],
-    ["a mapping that is a list", JSON.stringify({ readAt, group: { ...group, mapping: "[]" } })],
-    ...CONTENT_FIELDS.map((field) => [
-      `no ${field}`,
-      JSON.stringify({ readAt, group: { ...group, [field]: undefined } }),
-    ]),
-    ["another group", JSON.stringify({ readAt, group: { ...group, teamId: 2 } })],
-    ["a grace that has ended", JSON.stringify({ readAt, group: { ...group, validUntil: 1 } })],
+    ["no time", leaseOf({}, null)],
+    ["properties that are the text null", leaseOf({ properties: "null" })],
+    ["properties that are a list", leaseOf({ properties: "[1]" })],
+    ["a mapping that is a list", leaseOf({ mapping: "[]" })],
+    ...CONTENT_FIELDS.map((field) => [`no ${field}`, leaseOf({ [field]: undefined })]),
+    ["another group", leaseOf({ teamId: 2 })],
+    ["a grace that has ended", leaseOf({ validUntil: 1 })],
   ])("is answered by the directory where KV holds %s", async ([, value = ""], { expect }) => {
     const { leasedTokenOf } = await newIntegrator();
     const token = await leasedTokenOf("acme");
