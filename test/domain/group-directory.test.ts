@@ -6,6 +6,7 @@ import { Registry } from "../../src/domain/registry.ts";
 import { CREDENTIAL_PATTERN } from "../support/credential-pattern.ts";
 import { issueOperator, newIntegrator } from "../support/states.ts";
 import { inDirectory, inRegistry } from "../support/storage.ts";
+import { words } from "../support/words.ts";
 
 it("is one object for each environment, named after it", async ({ expect }) => {
   for (const [environment, name] of [
@@ -61,15 +62,13 @@ it("stores of an operator's key only the hash of its nonce", async ({ expect }) 
   for (const secret of [key, nonce.toHex(), bytes.slice(-16).toHex()]) expect(stored.join("\n")).not.toContain(secret);
 });
 
-const wordsOf = (text: string): string[] => text.trim().split(/\s+/);
-
 /** What may be called over RPC. */
 const methodsOf = ({ prototype }: { prototype: object }): string[] => Object.getOwnPropertyNames(prototype).toSorted();
 
 describe("over RPC no more is shown than the product's verbs", () => {
   it("by a directory", ({ expect }) => {
     expect(methodsOf(GroupDirectory)).toEqual(
-      wordsOf(`
+      words(`
       abandonRestore alarm backup checkCaller constructor countGroups endSessions endSessionsByNumber
       ensure erase explainViewer findKeys hasNoKeys history identify inspect issueKey list listEvents
       listKeys listNewestEvents overview probeDisk purge remove removeByNumber restore restorePage
@@ -80,7 +79,7 @@ describe("over RPC no more is shown than the product's verbs", () => {
 
   it("by the registry", ({ expect }) => {
     expect(methodsOf(Registry)).toEqual(
-      wordsOf(`
+      words(`
       abandonRestore admit admitForm alarm backup bury checkStorage constructor endConsoleSessions
       eraseEnvironment findOperators issueOperator issueOperatorWithEmail listConsoleSessions
       listEnvironments listEvents listNewestEvents listOperators neighbours noteRestored probeDisk
