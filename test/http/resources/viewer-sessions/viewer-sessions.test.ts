@@ -345,23 +345,6 @@ describe("a viewer with a session", () => {
     const { body } = await query(session, { sql: "a = {{user_group_id}} [[AND v = {{viewer_id}}]]" });
     expect(body).toMatchObject({ sql: "a = ? AND v = ?", params: ["acme", "ann"], dropped: [] });
   });
-
-  it("is a viewer_session to whoami", async ({ expect }) => {
-    const { session } = await newSession({ expires_in_seconds: 60, viewer_id: "ann" });
-    for (const headers of [PAGE, {}] as Record<string, string>[]) {
-      const { status, body } = await call("GET", "/api/whoami", { credential: session, headers });
-      expect(status).toBe(200);
-      expect(body.caller).toEqual({
-        kind: "viewer_session",
-        id: 1,
-        name: "acme",
-        workspace: "acme",
-        environment: "Testing",
-        audience: "acme/Testing",
-        expires_at: "2035-01-01T00:01:00.000Z",
-      });
-    }
-  });
 });
 
 type State = Awaited<ReturnType<typeof newSession>>;
