@@ -24,10 +24,10 @@ const LANGUAGES = [
 
 describe("the page of first rows", () => {
   let postgres: Postgres;
-  let project: Awaited<ReturnType<typeof integratorProject>>;
+  let project: ReturnType<typeof integratorProject>;
   beforeAll(async () => {
     if (!hasPostgres) return;
-    project = await integratorProject("examples/embedding");
+    project = integratorProject("examples/embedding");
     symlinkSync(resolve("node_modules/pg"), join(project.project, "node_modules/pg"));
   });
   afterAll(() => project?.remove());
