@@ -28,6 +28,7 @@ const SOURCES = [
   "CONTRIBUTING.md",
   "package.json",
   "package-lock.json",
+  "tsconfig.json",
 ];
 /** The hash of the sources from which the pages were built. */
 const STAMP = "public/docs/sources.sha256";
