@@ -70,7 +70,8 @@ export async function packageOf(root: string, client: readonly ArchivedFile[]): 
       lines: `mkdir -p vendor
 curl -fsS http://localhost:8787/kit/${name} -o vendor/${name}
 npm install ./vendor/${name}
-npx ug --help`,
+export PATH="$PWD/node_modules/.bin:$PATH"
+ug --help`,
     };
   };
 }
