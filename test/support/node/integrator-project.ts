@@ -11,10 +11,15 @@ import { PACKAGE } from "./packed-client.ts";
 export function integratorProject(...folders: string[]): { project: string; remove: () => void } {
   const project = mkdtempSync(join(tmpdir(), "integrator-"));
   for (const folder of folders) cpSync(folder, join(project, basename(folder)), { recursive: true });
-  const installed = join(project, "node_modules", "user-group-service");
-  mkdirSync(installed, { recursive: true });
-  execFileSync("tar", ["-xzf", PACKAGE, "--strip-components=1", "-C", installed]);
+  installPackage(project);
   for (const name of ["hono", "@hono", "jose"])
     symlinkSync(resolve("node_modules", name), join(project, "node_modules", name));
   return { project, remove: () => rmSync(project, { recursive: true, force: true }) };
+}
+
+/** Puts the package of the kit into the `node_modules` of a folder. */
+export function installPackage(project: string): void {
+  const installed = join(project, "node_modules", "user-group-service");
+  mkdirSync(installed, { recursive: true });
+  execFileSync("tar", ["-xzf", PACKAGE, "--strip-components=1", "-C", installed]);
 }
