@@ -7,31 +7,30 @@ export const KitPage: FC<Site & { kit: readonly KitFile[] }> = ({ version, guide
   <Layout title="Kit" path="/kit/" version={version} side={<GuideList guides={guides} current="kit" />}>
     <h1>Kit</h1>
     <p>
-      What integrators install, for exactly this service. A name never changes its bytes, so keep the file of a package
-      in your repository: after an upgrade of the service, another file is here.{" "}
-      <a href="/docs/going-live">Going live</a> says what to do then. <a href="/kit/files.json">files.json</a> has this
-      list for programs.
+      What integrators install, for exactly this service. A name never changes its bytes. Keep the file of a package in
+      your repository: after an upgrade of the service, another one is here.{" "}
+      <a href="/docs/typescript-client#install">The TypeScript client</a> has more about it, and{" "}
+      <a href="/kit/files.json">files.json</a> this list for programs. <code>/kit/viewer.js</code> is the present file
+      for pages, for a try.
     </p>
-    <div class="guide">
-      {kit.map(({ name, content, title, lines }) => {
-        const { sha256, integrity } = hashesOf(content);
-        return (
-          <section>
-            <h2 id={name}>{title}</h2>
-            <p>
-              <a href={`/kit/${name.replace("+", "%2B")}#sha256=${sha256}`}>{name}</a>, {content.length} bytes
-            </p>
-            <pre>
-              <code>{lines}</code>
-            </pre>
-            <p>
-              SHA-256 <code>{sha256}</code>
-              <br />
-              integrity <code>{integrity}</code>
-            </p>
-          </section>
-        );
-      })}
-    </div>
+    {kit.map(({ name, content, title, lines }) => {
+      const { sha256, integrity } = hashesOf(content);
+      return (
+        <section>
+          <h2 id={name}>{title}</h2>
+          <p>
+            <a href={`/kit/${name.replace("+", "%2B")}#sha256=${sha256}`}>{name}</a>, {content.length} bytes
+          </p>
+          <pre>
+            <code>{lines}</code>
+          </pre>
+          <p>
+            SHA-256 <code>{sha256}</code>
+            <br />
+            integrity <code>{integrity}</code>
+          </p>
+        </section>
+      );
+    })}
   </Layout>
 );

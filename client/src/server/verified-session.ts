@@ -26,7 +26,7 @@ export type Expected = { audience: string; origin: string | null; issuer?: strin
 const TOKEN_CHARACTERS_MAX = 8_000;
 
 /** Before TypeScript 5.7, `Uint8Array` takes no parameter. */
-export type Bytes = ReturnType<Uint8ArrayConstructor["from"]>;
+export type Bytes = ReturnType<typeof Uint8Array.from>;
 
 /** The three parts of a JWT, decoded. */
 export type Jwt = { header: JsonObject; claims: JsonObject; signature: Bytes; signed: string };
