@@ -7,7 +7,7 @@ import { hasPostgres, type Postgres, startPostgres } from "../support/node/postg
 import { runIn } from "../support/node/service.ts";
 import { succeeds } from "../support/node/verify-session.ts";
 
-const { url, folder, key } = inject("service");
+const { url, key } = inject("service");
 const page = readFileSync("docs/integrators/first-rows.md", "utf8");
 const blocksOf = (language: string) =>
   [...page.matchAll(new RegExp(`^\`\`\`${language}\n([\\s\\S]*?)^\`\`\`$`, "gm"))].map(([, text = ""]) => text);
@@ -38,7 +38,11 @@ describe("the page of first rows", () => {
         "npm install --silent ./$PACKAGE pg",
         `npm install --silent --offline ./$PACKAGE '${resolve("node_modules/pg")}'`,
       )
-      .replaceAll(/(?<=python3 |PYTHONPATH=)(?=\w)/g, `'${folder}'/`);
+      .replace(
+        "pip install --quiet",
+        "export PYTHONPATH=$PWD/python; python3 -m pip install --quiet --no-deps --no-index --target python",
+      )
+      .replace(" 'psycopg[binary]'", "");
 
   for (const { language, program, isThere, needs } of LANGUAGES) {
     const isSkipped = !hasPostgres || !isThere;

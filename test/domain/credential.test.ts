@@ -34,7 +34,7 @@ describe("a credential", () => {
           const verified = await verifyCredential(reader, credential);
           expect(verified).toEqual({
             ...claim,
-            nonceHash: await crypto.subtle.digest("SHA-256", claim.nonce),
+            ...(claim.kind !== "token" && { nonceHash: await crypto.subtle.digest("SHA-256", claim.nonce) }),
             fingerprint: expect.stringMatching(/^[0-9a-f]{32}$/),
             signingId: "k1",
           });
@@ -66,24 +66,23 @@ describe("a credential", () => {
     expect(new Set(made).size).toBe(made.length);
   });
 
-  it("is cached after its verification, up to a bound, with its fingerprint and hash", async ({ expect }) => {
+  it("is cached after its verification, and a token after it was made, up to a bound", async ({ expect }) => {
     const maker = await ringOfKeys(`k1:${base64(1)}`);
     const ring = await ringOfKeys(`k1:${base64(1)}`);
     const environment = { workspace: "acme", tag: null };
     const nonce = new Uint8Array(16);
-    const nonceHash = await crypto.subtle.digest("SHA-256", nonce);
     const fingerprints = new Set<string>();
     for (let id = 1; id <= VERIFIED_CREDENTIALS_MAX + 10; id += 1) {
       const credential = await mintCredential(maker, { kind: "token", environment, id, nonce });
       const claim = await verifyCredential(ring, credential);
-      expect(claim).toMatchObject({ id, nonceHash });
+      expect(claim).toMatchObject({ id, nonce });
       expect(await verifyCredential(ring, credential)).toBe(claim);
+      expect(await verifyCredential(maker, credential)).toEqual(claim);
       expect(credential).not.toContain(claim?.fingerprint);
       fingerprints.add(claim?.fingerprint ?? "");
     }
     expect(fingerprints.size).toBe(VERIFIED_CREDENTIALS_MAX + 10);
-    expect(ring.verified.size).toBeLessThanOrEqual(VERIFIED_CREDENTIALS_MAX);
-    expect(maker.verified.size).toBe(0);
+    for (const { verified } of [ring, maker]) expect(verified.size).toBe(10);
     await verifyCredential(ring, "ugt_untagged_forged");
     expect([...ring.verified.keys()].filter((credential) => credential.includes("forged"))).toEqual([]);
   });

@@ -2,13 +2,13 @@ import fc from "fast-check";
 import { calculateJwkThumbprint, createLocalJWKSet, importJWK, jwtVerify, SignJWT, UnsecuredJWT } from "jose";
 import { afterEach, describe, it, onTestFinished, vi } from "vitest";
 import type { EnvironmentTag } from "../../common/environment.ts";
-import { SESSION_UNITS_MAX, VERIFIED_SESSIONS_MAX } from "../../common/limits.ts";
+import { SESSION_UNITS_MAX, VERIFIED_SESSIONS_UNITS_MAX } from "../../common/limits.ts";
 import { normalizeOrigin } from "../../common/origin.ts";
+import { type SessionClaims, VerifiedSessions } from "../../src/domain/credentials/verified-sessions.ts";
 import {
   allowsOrigin,
   jwksOf,
   mintSession,
-  type SessionClaims,
   variablesFit,
   verifySession,
 } from "../../src/domain/credentials/viewer-session.ts";
@@ -184,27 +184,42 @@ describe("a session", () => {
     expect(variablesFit({ ...variables, a: 1 })).toBe(false);
   });
 
-  it("is checked once while it is valid: only hashes are kept, and 10,000 of them at most", async ({ expect }) => {
-    const ring = await ringOfKeys(OURS);
+  it("is verified once while it is valid, and not at all where it was minted", async ({ expect }) => {
+    const [minter, other] = [await ringOfKeys(OURS), await ringOfKeys(OURS)];
     const verify = vi.spyOn(crypto.subtle, "verify");
     onTestFinished(() => verify.mockRestore());
-    const text = await mintSession(ring, CLAIMS);
-    for (let call = 0; call < 3; call += 1)
+    const text = await mintSession(minter, { ...CLAIMS, extraClaims: { tenant: 7 } });
+    for (const [ring, verifications] of [
+      [minter, 0],
+      [other, 1],
+      [other, 1],
+    ] as const) {
       expect(await verifySession(ring, text, NOW)).toEqual({ state: "valid", claims: CLAIMS, signingId: "k1" });
-    expect(verify).toHaveBeenCalledTimes(1);
-    const kept = [...ring.verifiedSessions.keys()];
-    expect(kept).toEqual([
-      new Uint8Array(await crypto.subtle.digest("SHA-256", new TextEncoder().encode(text))).toBase64(),
-    ]);
-    // It is forgotten when it has expired.
-    expect(await verifySession(ring, text, NOW + 300_000)).toMatchObject({ state: "expired" });
-    expect(ring.verifiedSessions.size).toBe(0);
+      expect(verify).toHaveBeenCalledTimes(verifications);
+    }
+    // Not even the text of an expired one stays.
+    for (const ring of [minter, other]) {
+      expect(await verifySession(ring, text, NOW + 300_000)).toMatchObject({ state: "expired" });
+      expect(ring.verifiedSessions.size).toEqual({ sessions: 0, units: 0 });
+    }
+  });
 
-    for (let n = 0; n < VERIFIED_SESSIONS_MAX; n += 1) ring.verifiedSessions.set(`hash ${n}`, NOW_SECONDS + 60);
-    await verifySession(ring, text, NOW);
-    expect(ring.verifiedSessions.size).toBe(VERIFIED_SESSIONS_MAX);
-    expect(ring.verifiedSessions.has("hash 0")).toBe(false);
-    expect(ring.verifiedSessions.has("hash 1")).toBe(true);
+  it("is cached in 2 MiB of texts, the newest ones, without those that have expired", ({ expect }) => {
+    const cache = new VerifiedSessions();
+    const keep = (n: number, expiresAtSeconds: number, nowSeconds: number) =>
+      cache.keep(String(n).padStart(SESSION_UNITS_MAX), session(expiresAtSeconds), nowSeconds);
+    const session = (expiresAtSeconds: number) => ({ claims: { ...CLAIMS, expiresAtSeconds }, signingId: "k1" });
+    const most = Math.floor(VERIFIED_SESSIONS_UNITS_MAX / SESSION_UNITS_MAX);
+    for (let n = 0; n <= most + 9; n += 1) keep(n, n % 2 === 0 ? 3600 : 60, 1);
+    expect(cache.size).toEqual({ sessions: most, units: most * SESSION_UNITS_MAX });
+    expect(cache.find("9".padStart(SESSION_UNITS_MAX))).toBeUndefined();
+    expect(cache.find("10".padStart(SESSION_UNITS_MAX))).toBeDefined();
+    keep(10, 3600, 62);
+    expect(cache.size.sessions).toBe(most / 2);
+    // A clock that has jumped back keeps nothing for longer.
+    keep(11, 30, -3600);
+    keep(12, 3600, 62);
+    expect(cache.find("11".padStart(SESSION_UNITS_MAX))).toBeUndefined();
   });
 
   it("expires at its second, and then has only what the log needs", async ({ expect }) => {

@@ -30,7 +30,17 @@ it("pages show the origin of their reader's address, and no host that a stranger
 /** A copy of the sources of the kit, in a folder of its own. */
 function sources(): string {
   const root = newFolder();
-  for (const name of ["client", "cli", "common", "prove", "src", "package.json", "tsconfig.json", "CHANGELOG.md"])
+  for (const name of [
+    "client",
+    "cli",
+    "common",
+    "prove",
+    "python",
+    "src",
+    "package.json",
+    "tsconfig.json",
+    "CHANGELOG.md",
+  ])
     cpSync(name, join(root, name), { recursive: true, filter: (path) => !/\/(dist|node_modules)$/.test(path) });
   symlinkSync(resolve("node_modules"), join(root, "node_modules"));
   return root;

@@ -4,6 +4,7 @@ import { existsSync, globSync, mkdirSync, readFileSync, rmSync, writeFileSync } 
 import { dirname, join } from "node:path";
 import { hashesOf, type KitFile, type KitPart, type KitVersion } from "./kit-file.ts";
 import { compileClient, packageOf, viewerOf } from "./package.ts";
+import { wheel } from "./wheel.ts";
 
 /** The kit of a version, without the viewers of older releases, and its hash, in which the version does not count. */
 type Kit = { version: string; hash: string; files: KitFile[] };
@@ -21,8 +22,23 @@ const NO_VERSION: KitVersion = { npm: "0.0.0", python: "0.0.0" };
 async function partsOf(root: string): Promise<KitPart[]> {
   const client = compileClient(root);
   for (const { path, content } of client) write(join(root, "client", path), content);
-  return [await packageOf(root, client), viewerOf(client)];
+  return [await packageOf(root, client), viewerOf(client), wheelOf(root)];
 }
+
+/** The file that pip installs. */
+const wheelOf =
+  (root: string): KitPart =>
+  ({ python }) => {
+    const { name, content } = wheel(root, python);
+    // By its address: an index may have a stranger's package of the same name.
+    const url = `http://localhost:8787/kit/${name.replace("+", "%2B")}`;
+    return {
+      name,
+      content,
+      title: "For servers in Python",
+      lines: `pip install ${url}#sha256=${hashesOf(content).sha256}`,
+    };
+  };
 
 /** Makes the kit of the project in the folder `root`, and the client in its `client/dist/`. */
 async function kitOf(root: string): Promise<Kit> {

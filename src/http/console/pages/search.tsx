@@ -7,7 +7,7 @@ import { isWholeCredential } from "../../../domain/credentials/credential.ts";
 import { type CredentialBeginning, readBeginning } from "../../../domain/credentials/key-beginning.ts";
 import type { FoundKey } from "../../../domain/credentials/keys.ts";
 import type { Reason } from "../../../domain/credentials/reasons.ts";
-import type { SessionClaims } from "../../../domain/credentials/viewer-session.ts";
+import type { SessionClaims } from "../../../domain/credentials/verified-sessions.ts";
 import type { Failure } from "../../../domain/failure.ts";
 import type { RequestContext } from "../../app-env.ts";
 import { type Explanation, explainCredential, findKeysOf } from "../../operations/explain-credential.ts";
