@@ -44,7 +44,7 @@ const DOCUMENT = /^\/docs(?:\/[\w-][\w.-]*)+$/;
 const AS_IT_IS = /\.(?:md|png|txt)$/;
 
 /** A file of /kit/. A plus in its name is in the version of Python's package. */
-const KIT_FILE = /^\/kit\/[\w-](?:[\w.+-]|%2B)*\.(js|json|tgz|whl)$/i;
+const KIT_FILE = /^\/kit\/[\w-](?:[\w.-]|%2B)*\.(js|json|tgz|whl)$/;
 const KIT_TYPES: Record<string, string> = {
   js: "text/javascript; charset=utf-8",
   json: "application/json",
@@ -97,7 +97,8 @@ publicFiles.use(`${DOCS}/*`, allowMethods("GET", "HEAD")).get(`${DOCS}/*`, (c) =
 });
 
 publicFiles.use("/kit/*", allowMethods("GET", "HEAD")).get("/kit/*", async (c) => {
-  const path = c.req.path.replaceAll(/%2B/gi, "+");
+  // As Cloudflare encodes the names of its files.
+  const path = c.req.path.replaceAll(/\+|%2b/g, "%2B");
   if (/^\/kit\/?$/.test(path)) return respondWithFile(c, "/kit/index.html", PROTECTION);
   const [, extension = ""] = KIT_FILE.exec(path) ?? [];
   const found = extension ? await respondWithFile(c, path, kitHeaders(c.env, path, extension)) : undefined;

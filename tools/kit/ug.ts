@@ -5,7 +5,7 @@ import { OF_SERVICE } from "../../cli/src/release.ts";
 import { CLI } from "../package/bundle-cli.ts";
 import { licencesOf, packagesIn } from "../package/components.ts";
 
-const ABSENT = new RegExp(String.raw`/commands/(?:${OF_SERVICE.join("|")})\.ts$`);
+const ABSENT = new RegExp(String.raw`/commands/(?:backup/)?(?:${OF_SERVICE.join("|")})\.ts$`);
 /** In place of the version of the project, which is another one than the kit's. */
 const VERSION = "0.0.0-kit";
 

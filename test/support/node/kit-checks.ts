@@ -52,6 +52,7 @@ export async function checkKit(expect: ExpectStatic, url: string, { isClone }: {
     expect([content.length, hash("sha256").digest("hex"), sri], name).toEqual([bytes, sha256, integrity]);
     if (name.endsWith(".tgz")) expect(seen).toEqual([200, "nosniff", "application/gzip", versioned, null, null]);
     if (name.endsWith(".js")) expect(seen).toEqual(forPages(versioned));
+    expect((await fetch(`${url}/kit/${encodeURIComponent(name)}`, { method: "HEAD" })).status, name).toBe(200);
     // What pip reads: a link with the name of the file and its hash.
     expect(page).toContain(`href="/kit/${name.replace("+", "%2B")}#sha256=${sha256}"`);
     expect(page).toContain(integrity);
