@@ -53,7 +53,6 @@ it("no page tells an operator to run ug by npx, which outside of a clone finds a
 
 it.for([
   ["clients.md", ["examples/urllib_request.py"]],
-  ["events.md", ["examples/mirror.ts"]],
   ["gateways.md", ["examples/gateways/nginx.conf", "examples/gateways/Caddyfile"]],
   [
     "consumers.md",
