@@ -1,12 +1,22 @@
-/** The pages of /docs in `public/`, which are built where they are missing or older than their sources. It uses nothing newer than Node 14. */
+/** The pages of /docs and the files of /kit/ in `public/`, which are built where they are missing or older than their sources. It uses nothing newer than Node 14. */
 import { spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
 import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
-/** What the pages are made of. */
+/** What they are made of. */
 const SOURCES = [
   "docs",
+  "client/releases",
+  "client/src",
+  "client/package.json",
+  "client/README.md",
+  "cli",
+  "common",
+  "prove",
+  "python",
+  "tools/kit",
+  "tools/package",
   "examples",
   "deploy",
   "tools/site",
@@ -16,7 +26,9 @@ const SOURCES = [
   "SECURITY.md",
   "CHANGELOG.md",
   "CONTRIBUTING.md",
+  "package.json",
   "package-lock.json",
+  "tsconfig.json",
 ];
 /** The hash of the sources from which the pages were built. */
 const STAMP = "public/docs/sources.sha256";

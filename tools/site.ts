@@ -1,12 +1,13 @@
 /**
- * `node tools/site.ts [SOURCES [OUTPUT]]`: writes the pages of /docs and /llms.txt, from the folder of the project into its `public/`.
+ * `node tools/site.ts [SOURCES [OUTPUT]]`: writes the pages of /docs, /llms.txt and /kit/, from the folder of the project into its `public/`.
  * common/site.mjs runs it where they are missing. Node runs no JSX, so esbuild bundles the program first.
  */
-import { mkdtempSync, rmSync } from "node:fs";
+import { existsSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { buildSync } from "esbuild";
+import { writeKit } from "./kit/kit.ts";
 
 const ROOT = join(import.meta.dirname, "..");
 const [sources = ROOT, output = join(sources, "public")] = process.argv.slice(2);
@@ -23,7 +24,9 @@ try {
     logLevel: "warning",
   });
   const { writeSite } = await import(pathToFileURL(outfile).href);
-  writeSite(sources, output);
+  // A project of a test may have pages alone.
+  const kit = existsSync(join(sources, "client")) ? await writeKit(sources, output) : [];
+  writeSite(sources, output, kit);
 } catch (error) {
   console.error(error instanceof Error ? error.message : error);
   process.exitCode = 1;

@@ -1,9 +1,10 @@
 /** The grammar of the command line: its commands, and its help. */
 import { styleText } from "node:util";
 import { Command } from "commander";
+import { CommandError } from "../../common/command-error.ts";
 import project from "../../package.json" with { type: "json" };
 import { type About, described } from "./help.ts";
-import { RELEASE, SECRETS_OF_MACHINE, TRY } from "./release.ts";
+import { IS_CLONE, isAbsent, SECRETS_OF_MACHINE, TRY } from "./release.ts";
 
 /** A command: its module, and what the help of `ug` says of it. */
 type Entry = readonly [load: () => Promise<{ command: () => Command }>, summary: string];
@@ -45,8 +46,10 @@ const COMMANDS: Record<string, Record<string, Entry>> = {
 const ABOUT: About = {
   summary: "run and manage the user group service, which decides whose data a dashboard shows",
   examples: {
-    [TRY]: "try the service on this machine",
-    "ug serve --persist-to /var/lib/user-groups": "run it in production",
+    ...(!isAbsent("serve") && {
+      [TRY]: "try the service on this machine",
+      "ug serve --persist-to /var/lib/user-groups": "run it in production",
+    }),
     "ug context add prod --url https://groups.example.com --key-file key.txt": "store a deployment and a key for it",
     "ug keys issue --workspace acme --environment Testing --name backend --create":
       "create an environment, and issue an API key",
@@ -74,7 +77,7 @@ Exit codes:
   their own codes.
 
 Learn more:
-  ug help <command> shows the options and examples of a command, and ug version the version.${RELEASE ? "" : " In a clone of the project, run it as cli/ug.mjs."}
+  ug help <command> shows the options and examples of a command, and ug version the version.${IS_CLONE ? " In a clone of the project, run it as cli/ug.mjs." : ""}
   docs/reference/ug.md explains contexts, completion and daily work, and docs/integrators/bulk.md import and export.`,
 };
 
@@ -87,6 +90,10 @@ export async function ugCommand(args?: readonly string[]): Promise<Command> {
     .enablePositionalOptions();
   for (const [heading, commands] of Object.entries(COMMANDS))
     for (const [name, [load, summary]] of Object.entries(commands)) {
+      if (isAbsent(name)) {
+        program.addCommand(absent(name), { hidden: true });
+        continue;
+      }
       const isLoaded = args === undefined || name === args[0];
       const command = isLoaded ? (await load()).command() : new Command(name).description(summary);
       program.addCommand(command.summary(summary).helpGroup(`${heading}:`));
@@ -95,6 +102,18 @@ export async function ugCommand(args?: readonly string[]): Promise<Command> {
   if (args?.[0] === "complete")
     program.addCommand((await import("./commands/completion.ts")).completeCommand(ugCommand), { hidden: true });
   return configured(program);
+}
+
+/** In place of a command that this `ug` lacks. */
+function absent(name: string): Command {
+  const sentence = `ug ${name} runs on the machine of the service, from its release. This ug is of the npm package, for those who call the service.`;
+  return new Command(name)
+    .description(sentence)
+    .argument("[arguments...]")
+    .allowUnknownOption()
+    .action(() => {
+      throw new CommandError(sentence);
+    });
 }
 
 /** Makes a command and those below it throw instead of ending the process, and print no text that was typed. */

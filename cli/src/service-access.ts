@@ -10,7 +10,7 @@ import { CommandError, UsageError } from "../../common/command-error.ts";
 import { isLoopback } from "../../common/origin.ts";
 import type { Context, Target, TargetOptions } from "./contexts/context-store.ts";
 import { type EnvironmentOptions, environmentOf } from "./environment-options.ts";
-import { RELEASE, SECRETS_OF_MACHINE } from "./release.ts";
+import { IS_CLONE, SECRETS_OF_MACHINE } from "./release.ts";
 import { DEFAULT_SECRETS_FILE } from "./serve/options.ts";
 import { textIn } from "./support/errors.ts";
 import { textInOptionFile } from "./support/option-file.ts";
@@ -126,13 +126,12 @@ function apiKeyInEnvironment(): Credential {
 function operatorCredential(url: URL): Credential {
   const found = operatorCredentialOrNone(url);
   if (found) return found;
-  const onMachine =
-    RELEASE === undefined
-      ? "Set OPERATOR_KEY or OPERATOR_TOKEN in the environment, give --key-file, or start the service once to have a .dev.vars."
-      : `Set OPERATOR_KEY or OPERATOR_TOKEN in the environment, or give --key-file. ${SECRETS_OF_MACHINE} has the bootstrap token.`;
+  const onMachine = IS_CLONE
+    ? "Set OPERATOR_KEY or OPERATOR_TOKEN in the environment, give --key-file, or start the service once to have a .dev.vars."
+    : `Set OPERATOR_KEY or OPERATOR_TOKEN in the environment, or give --key-file. ${SECRETS_OF_MACHINE} has the bootstrap token.`;
   const elsewhere = `Set OPERATOR_KEY to the key of an operator of ${url.origin}, or give --key-file.`;
   const alone = ` The token in ${SECRETS_OF_MACHINE} is sent to a service on this machine alone.`;
-  throw new CommandError(isLoopback(url) ? onMachine : elsewhere + (RELEASE === undefined ? alone : ""));
+  throw new CommandError(isLoopback(url) ? onMachine : elsewhere + (IS_CLONE ? alone : ""));
 }
 
 function operatorCredentialOrNone(url: URL, envFile = DEFAULT_SECRETS_FILE): Credential | undefined {
@@ -179,7 +178,7 @@ function refusalOf(url: URL, { kind, source, fix = "" }: Credential, details: Us
   const taken =
     kind === "api_key"
       ? "an API key of that service"
-      : `the key of an operator of that service, which begins with ugo_, or its bootstrap token in OPERATOR_TOKEN${RELEASE === undefined ? ` or ${SECRETS_OF_MACHINE}` : ""}`;
+      : `the key of an operator of that service, which begins with ugo_, or its bootstrap token in OPERATOR_TOKEN${IS_CLONE ? ` or ${SECRETS_OF_MACHINE}` : ""}`;
   return new CommandError(
     `The service at ${url.origin} refused ${source} (${details.code}). This command takes ${taken}.${whyRefused(details.code)}${fix}`,
     details,

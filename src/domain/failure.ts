@@ -27,7 +27,8 @@ export type Failure =
   | { code: "api_key_not_found" }
   | { code: "operator_not_found" }
   | { code: "environment_not_found" }
-  | { code: "route_not_found" }
+  /** Below /kit/: the files that are there. */
+  | { code: "route_not_found"; available?: string[] }
   | { code: "method_not_allowed"; allow: string[] }
   | { code: "cursor_expired" }
   | { code: "user_group_id_taken" }

@@ -5,10 +5,18 @@ import { version } from "../../package.json";
 import type { AppEnv, RequestContext } from "./app-env.ts";
 import { CONSOLE } from "./console/paths.ts";
 import { clientAddress } from "./request/client-address.ts";
+import { publicUrlOf } from "./request/host.ts";
 import { allowMethods } from "./request/methods.ts";
 import { CALLERS } from "./request/places.ts";
 import { refuse } from "./response/failures.ts";
-import { holdPlace, respond } from "./response/respond.ts";
+import { holdPlace, respond, respondWithText } from "./response/respond.ts";
+
+declare global {
+  interface Env {
+    /** `yes` for a service that runs from a clone of the project. `ug serve` sets it. */
+    IS_CLONE?: string;
+  }
+}
 
 const DOCS = "/docs";
 
@@ -34,6 +42,17 @@ const DOCUMENTS = {
 /** A path of the documents: names without an extension are pages, and the others their Markdown, pictures, and files as text. */
 const DOCUMENT = /^\/docs(?:\/[\w-][\w.-]*)+$/;
 const AS_IT_IS = /\.(?:md|png|txt)$/;
+
+/** A file of /kit/. A plus in its name is in the version of Python's package. */
+const KIT_FILE = /^\/kit\/[\w-](?:[\w.-]|%2B)*\.(js|json|tgz|whl)$/;
+const KIT_TYPES: Record<string, string> = {
+  js: "text/javascript; charset=utf-8",
+  json: "application/json",
+  tgz: "application/gzip",
+  whl: "application/octet-stream",
+};
+/** The names of the files of /kit/. */
+const KIT_LIST = "/kit/files.json";
 
 /** What a browser gets in place of a page that is not there. */
 const MISSING = "/docs-missing.html";
@@ -77,9 +96,35 @@ publicFiles.use(`${DOCS}/*`, allowMethods("GET", "HEAD")).get(`${DOCS}/*`, (c) =
     : respondWithFile(c, `${path}.html`, PROTECTION);
 });
 
+publicFiles.use("/kit/*", allowMethods("GET", "HEAD")).get("/kit/*", async (c) => {
+  // As Cloudflare encodes the names of its files.
+  const path = c.req.path.replaceAll(/\+|%2b/g, "%2B");
+  if (/^\/kit\/?$/.test(path)) return respondWithFile(c, "/kit/index.html", PROTECTION);
+  const [, extension = ""] = KIT_FILE.exec(path) ?? [];
+  const found = extension ? await respondWithFile(c, path, kitHeaders(c.env, path, extension)) : undefined;
+  if (found && found.status !== 404) return found;
+  const list = await c.env.ASSETS.fetch(new URL(KIT_LIST, c.req.url));
+  const { files = [] } = list.ok ? await list.json<{ files?: { name: string }[] }>() : {};
+  return refuse(c, { code: "route_not_found", available: files.map(({ name }) => name) });
+});
+
+/** Pages of any origin may import a viewer. A name with a version never changes its bytes, except in a clone of the project. */
+function kitHeaders(env: Env, path: string, extension: string): Record<string, string> {
+  const isImmutable = /-\d/.test(path) && env.IS_CLONE !== "yes";
+  return {
+    ...NO_SNIFFING,
+    "Content-Type": KIT_TYPES[extension] ?? "",
+    "Cache-Control": isImmutable ? "public, max-age=31536000, immutable" : "no-cache",
+    ...(extension === "js" && {
+      "Access-Control-Allow-Origin": "*",
+      "Cross-Origin-Resource-Policy": "cross-origin",
+    }),
+  };
+}
+
 /**
  * Responds with a file of `public/`, its own headers and `headers`. If the Worker was deployed without the file, it refuses with
- * `route_not_found`, or responds with the file `missing` and the same status.
+ * `route_not_found`, or responds with the file `missing` and the same status. Examples in the file have the origin of this service.
  */
 async function respondWithFile(
   c: RequestContext<AppEnv>,
@@ -90,6 +135,8 @@ async function respondWithFile(
   const place = await CALLERS.take(`file ${clientAddress(c)}`);
   if (!place) return refuse(c, { code: "overloaded" });
   c.set("place", place);
+  const origin = await originFor(c, file);
+  if (origin !== undefined) return respondWithExamples(c, file, { origin, headers });
   const found = await c.env.ASSETS.fetch(new Request(new URL(file, c.req.url), c.req.raw));
   const isFound = found.ok || found.status === 304;
   // Without the request's headers: it asks whether another file has changed.
@@ -104,4 +151,49 @@ async function respondWithFile(
   const isHeld = bytes >= ANSWER_HELD_BYTES_MIN && !asset.headers.has("Content-Encoding");
   const body = asset.body && isHeld ? holdPlace(c, asset.body, bytes) : asset.body;
   return new Response(body, { status: isFound ? asset.status : 404, headers: all });
+}
+
+/** The origin in the examples of the documents. */
+const EXAMPLE_ORIGIN = "http://localhost:8787";
+/** The files in whose examples it stands for the origin of this service. */
+const EXAMPLES_LIST = "/docs/examples.json";
+/** An origin that people can paste into a shell: the parser of URLs takes quotes and backquotes in a host. */
+const PLAIN_ORIGIN = /^https?:\/\/[\w.:[\]-]+$/;
+/** Read once in an isolate. */
+let filesWithExamples: readonly string[] | undefined;
+
+/** The origin to show in the examples of a file; `undefined` for a file without them, and where this origin is not known. */
+async function originFor(c: RequestContext<AppEnv>, file: string): Promise<string | undefined> {
+  if (!filesWithExamples) {
+    const list = await c.env.ASSETS.fetch(new URL(EXAMPLES_LIST, c.req.url));
+    if (!list.ok) return undefined;
+    filesWithExamples = await list.json<string[]>();
+  }
+  const url = publicUrlOf(c.env, c.req.url);
+  return filesWithExamples.includes(file) && url.ok && PLAIN_ORIGIN.test(url.value) ? url.value : undefined;
+}
+
+/** Responds with a text whose validator names the origin, too: a cache must not give it to somebody who asks at another one. */
+async function respondWithExamples(
+  c: RequestContext<AppEnv>,
+  file: string,
+  { origin, headers }: { origin: string; headers: Record<string, string> },
+): Promise<Response> {
+  const suffix = `@${origin}"`;
+  const known =
+    c.req
+      .header("If-None-Match")
+      ?.split(",")
+      .filter((tag) => tag.trim().endsWith(suffix)) ?? [];
+  const condition = { "If-None-Match": known.join().replaceAll(suffix, '"') };
+  const found = await c.env.ASSETS.fetch(new URL(file, c.req.url), known.length > 0 ? { headers: condition } : {});
+  const all = new Headers(c.get("headers"));
+  for (const [name, value] of [...found.headers, ...Object.entries(headers)]) all.set(name, value);
+  all.set("ETag", (found.headers.get("ETag") ?? "").replace(/"$/, suffix));
+  all.delete("Content-Length");
+  if (found.status === 304) return new Response(null, { status: 304, headers: all });
+  const text = (await found.text()).replaceAll(EXAMPLE_ORIGIN, origin);
+  if (c.req.method !== "HEAD") return respondWithText(c, text, Object.fromEntries(all));
+  all.set("Content-Length", String(new TextEncoder().encode(text).length));
+  return new Response(null, { headers: all });
 }

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { it, onTestFinished } from "vitest";
 import { OperatorClient, UserGroupClient } from "../../client/src/index.ts";
 import { outcomeOf, startCommand } from "../support/node/commands.ts";
+import { checkKit, checkOrigins } from "../support/node/kit-checks.ts";
 import { newFolder } from "../support/node/new-folder.ts";
 import { startPlainService } from "../support/node/plain-workerd.ts";
 import { printedOn } from "../support/node/printed.ts";
@@ -67,6 +68,8 @@ it("moves a deployment to wrangler's local runtime and back with every key, toke
   await run("backup", ["--all", there], box.url);
   await box.stop();
   const wrangler = await startWrangler(secrets);
+  await checkKit(expect, wrangler, { isClone: false });
+  await checkOrigins(expect, wrangler);
   await run("restore", [onlyIn(there)], wrangler);
   expect(await seenAt(wrangler)).toEqual(before);
   await new UserGroupClient({ url: wrangler, apiKey }).update({ userGroupId: "acme", properties: { plan: "max" } });

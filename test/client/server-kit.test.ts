@@ -4,7 +4,13 @@ import type { AddressInfo } from "node:net";
 import { request } from "undici";
 import { describe, expectTypeOf, inject, it, onTestFinished, vi } from "vitest";
 import { UserGroupClient, UserGroupServiceError } from "../../client/src/index.ts";
-import { expressHandler, requireSession, sessionHandler, type VerifiedSession } from "../../client/src/server.ts";
+import {
+  expressHandler,
+  requireSession,
+  sessionHandler,
+  signOutHandler,
+  type VerifiedSession,
+} from "../../client/src/server.ts";
 import { type Person, SERVERS } from "../support/node/kit-servers.ts";
 import { AUDIENCE, errorIn, groups, JWKS, newMintingKey, testSites } from "../support/node/kit-site.ts";
 import { forgedSessions, mintSessions } from "../support/node/sessions.ts";
@@ -239,6 +245,59 @@ it("the adapter of Express answers a method that no Request may have", async ({ 
   expect(statusCode).toBe(405);
 });
 
+describe("an endpoint in a module that a build loads without settings", () => {
+  const signedIn = { client: groups, user: () => null, customer: () => undefined, viewer: () => ({}) };
+  const signOut = () => new Response(null, { status: 204 });
+  type Settings = { origins: string[]; audience: string; jwks: string };
+  const ENDPOINTS: [string, (settings: () => Settings) => (request: Request) => Promise<unknown>][] = [
+    ["sessionHandler", (settings) => sessionHandler(() => ({ ...signedIn, ...settings() }))],
+    ["signOutHandler", (settings) => signOutHandler(() => ({ ...signedIn, signOut, ...settings() }))],
+    ["requireSession", (settings) => requireSession(settings)],
+  ];
+
+  it.for(ENDPOINTS)("%s asks for its options at the first request, and once", async ([, endpoint], { expect }) => {
+    const settings = vi.fn(() => ({ origins: [ORIGIN], audience: AUDIENCE, jwks: JWKS }));
+    const answer = endpoint(settings);
+    expect(settings).not.toHaveBeenCalled();
+    for (let time = 0; time < 2; time += 1)
+      await answer(new Request(`${ORIGIN}/`, { method: "POST", headers: { Origin: ORIGIN } }));
+    expect(settings).toHaveBeenCalledOnce();
+  });
+
+  it("has the types of the integrator's own person in a function, too", () => {
+    sessionHandler(() => ({
+      client: groups,
+      user: (_request: Request, context: { user?: Person }) => context.user,
+      customer: ({ customer }) => customer,
+      viewer: ({ id }) => ({ viewerId: id }),
+      origins: [ORIGIN],
+    }));
+    const check = requireSession(() => ({
+      client: groups,
+      audience: AUDIENCE,
+      origins: [ORIGIN],
+      user: ({ teamId }) => ({ shop: teamId }),
+    }));
+    expectTypeOf(check)
+      .returns.resolves.exclude<Response>()
+      .toEqualTypeOf<VerifiedSession & { user: { shop: number } }>();
+  });
+
+  const VALID = { client: groups, audience: AUDIENCE, origins: [ORIGIN] };
+  it.for([
+    [{ origins: undefined }, "origins is undefined."],
+    [{ origins: [ORIGIN, undefined] }, "origins[1] is undefined."],
+    [{ origins: [""] }, "origins[0] is empty."],
+    [{ audience: undefined }, "audience is undefined."],
+    [{ audience: "" }, "audience is empty."],
+    [{ client: undefined }, "jwks is undefined."],
+  ])("%j fails at once without a function: %s", ([options, message], { expect }) => {
+    expect(() => requireSession({ ...VALID, ...Object(options) })).toThrow(
+      new RegExp(`^${RegExp.escape(String(message))}`),
+    );
+  });
+});
+
 describe("requireSession offline", () => {
   const OFFLINE = { audience: "verifiers/Customer", origins: [ORIGIN, "https://other.example"] };
 
@@ -405,7 +464,6 @@ describe("requireSession offline", () => {
 
   it.for<[string, object, RegExp]>([
     ["an audience without an environment", { audience: "acme" }, /^Give audience as/],
-    ["no audience", { audience: undefined }, /^Give audience as/],
     ["keys that anybody on the way can replace", { jwks: "http://groups.internal/jwks" }, /allowHttp/],
     ["a text as keys", { jwks: "keys" }, /^Give jwks as https/],
     ["no origins", { origins: [] }, /^Give origins as a list/],

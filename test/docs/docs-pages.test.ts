@@ -1,17 +1,22 @@
 import { globSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { afterAll, describe, inject, it } from "vitest";
 import { EVENT_TYPES } from "../../src/records.ts";
 import { examplesOf, expectPasted } from "../support/node/pasted-pages.ts";
 
-const { url, folder, logFile } = inject("service");
+const { url, folder, logFile, key } = inject("service");
+
+const read = (file: string) => readFileSync(file, "utf8");
+
+/** What a page lets its reader put into a variable. */
+const GIVEN = { API_KEY: key, OPERATOR_KEY: read(join(folder, ".demo-keys/default.operator")).trim() };
+const givenBy = (page: string) =>
+  Object.fromEntries(Object.entries(GIVEN).filter(([name]) => read(page).includes(`into the variable \`${name}\``)));
 
 const README_LINES_MAX = 150;
 const README_BYTES_MAX = 8 * 1024;
 const PASTED = globSync(["README.md", "docs/{integrators,operators,reference}/*.md"]).toSorted();
-
-const read = (file: string) => readFileSync(file, "utf8");
 
 /** A folder of a PATH, with `ug`. All but `ug serve` run without `ug.mjs`, which other tests start: it would take a quarter of the time. */
 const BIN = mkdtempSync(join(tmpdir(), "user-group-bin-"));
@@ -23,7 +28,8 @@ afterAll(() => rmSync(BIN, { recursive: true }));
 
 describe.for(PASTED.filter((page) => examplesOf(page).length > 0))("%s", (page) => {
   it("has the output that its examples print when they are pasted", ({ expect }) => {
-    expectPasted(expect, page, { url, folder, logFile, path: `${BIN}:${process.env.PATH}` });
+    const path = `${BIN}:${dirname(process.execPath)}:${process.env.PATH}`;
+    expectPasted(expect, page, { url, folder, logFile, path, env: givenBy(page) });
   });
 });
 
@@ -47,7 +53,6 @@ it("no page tells an operator to run ug by npx, which outside of a clone finds a
 
 it.for([
   ["clients.md", ["examples/urllib_request.py"]],
-  ["events.md", ["examples/mirror.ts"]],
   ["gateways.md", ["examples/gateways/nginx.conf", "examples/gateways/Caddyfile"]],
   [
     "consumers.md",

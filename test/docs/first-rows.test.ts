@@ -1,13 +1,13 @@
-import { readFileSync, symlinkSync } from "node:fs";
-import { join, resolve } from "node:path";
-import { afterAll, beforeAll, describe, inject, it } from "vitest";
+import { readFileSync } from "node:fs";
+import { resolve } from "node:path";
+import { describe, inject, it } from "vitest";
 import { outcomeOf } from "../support/node/commands.ts";
-import { integratorProject } from "../support/node/integrator-project.ts";
+import { newFolder } from "../support/node/new-folder.ts";
 import { hasPostgres, type Postgres, startPostgres } from "../support/node/postgres.ts";
 import { runIn } from "../support/node/service.ts";
 import { succeeds } from "../support/node/verify-session.ts";
 
-const { url, folder } = inject("service");
+const { url, key } = inject("service");
 const page = readFileSync("docs/integrators/first-rows.md", "utf8");
 const blocksOf = (language: string) =>
   [...page.matchAll(new RegExp(`^\`\`\`${language}\n([\\s\\S]*?)^\`\`\`$`, "gm"))].map(([, text = ""]) => text);
@@ -24,13 +24,6 @@ const LANGUAGES = [
 
 describe("the page of first rows", () => {
   let postgres: Postgres;
-  let project: Awaited<ReturnType<typeof integratorProject>>;
-  beforeAll(async () => {
-    if (!hasPostgres) return;
-    project = await integratorProject("examples/embedding");
-    symlinkSync(resolve("node_modules/pg"), join(project.project, "node_modules/pg"));
-  });
-  afterAll(() => project?.remove());
 
   /** The page as somebody pastes it who has chosen one of the programs. */
   const scriptFor = (program: string) =>
@@ -39,8 +32,17 @@ describe("the page of first rows", () => {
       .join("\n")
       .replaceAll("http://localhost:8787", url)
       .replaceAll(/postgresql:\/\/(\w+)@localhost:5432\/postgres/g, (_, role: string) => `'${postgres.url(role)}'`)
-      .replaceAll("npm run --silent build:client", "true")
-      .replaceAll("node_modules/.bin/node examples/", `'${process.execPath}' '${project.project}'/`);
+      .replace("API_KEY=ugk_testing_…", `API_KEY=${key}`)
+      // Offline: this project has the other package.
+      .replace(
+        "npm install --silent ./$PACKAGE pg",
+        `npm install --silent --offline ./$PACKAGE '${resolve("node_modules/pg")}'`,
+      )
+      .replace(
+        "pip install --quiet",
+        "export PYTHONPATH=$PWD/python; python3 -m pip install --quiet --no-deps --no-index --target python",
+      )
+      .replace(" 'psycopg[binary]'", "");
 
   for (const { language, program, isThere, needs } of LANGUAGES) {
     const isSkipped = !hasPostgres || !isThere;
@@ -49,7 +51,7 @@ describe("the page of first rows", () => {
       async ({ expect }) => {
         postgres = await startPostgres();
         try {
-          const outcome = await outcomeOf(runIn(folder, ["bash", "-ec", scriptFor(program)]));
+          const outcome = await outcomeOf(runIn(newFolder(), ["bash", "-ec", scriptFor(program)]));
           expect(outcome).toEqual({ status: 0, stdout: blocksOf("text").join("").trim(), stderr: "" });
         } finally {
           await postgres.stop();

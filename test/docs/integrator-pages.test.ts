@@ -22,9 +22,9 @@ const blocksOf = (page: string, language: string) =>
     ),
   ].map(([, text = ""]) => text);
 
-let made: Awaited<ReturnType<typeof integratorProject>>;
+let made: ReturnType<typeof integratorProject>;
 beforeAll(async () => {
-  made = await integratorProject("examples/embedding");
+  made = integratorProject("examples/embedding");
 });
 afterAll(() => made.remove());
 

@@ -34,7 +34,7 @@ describe("row-level security", () => {
   let postgres: Postgres;
   let pool: pg.Pool;
   let product: PGlite;
-  let project: Awaited<ReturnType<typeof integratorProject>>;
+  let project: ReturnType<typeof integratorProject>;
   beforeAll(async () => {
     if (!hasPostgres) return;
     postgres = await startOrders(recipe("embedding/row-level-security.sql"), "ALTER TABLE orders ADD store int;");
@@ -43,7 +43,7 @@ describe("row-level security", () => {
     await product.exec(`${recipe("product/schema.sql")}
       INSERT INTO sales (customer, store, product, month, orders, amount)
         SELECT customer, '7', 'tea', '2026-11-01', 1, amount FROM (VALUES ${rows}) AS row (customer, amount)`);
-    project = await integratorProject("examples/embedding");
+    project = integratorProject("examples/embedding");
     symlinkSync(resolve("node_modules/pg"), join(project.project, "node_modules/pg"));
   });
   afterAll(async () => {

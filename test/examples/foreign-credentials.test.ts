@@ -26,7 +26,7 @@ import {
 import { integratorProject } from "../support/node/integrator-project.ts";
 
 const sales = await openSales([{ ...CUSTOMERS[0], teamId }], AUDIENCE);
-const { project, remove: removeProject } = await integratorProject("examples/embedding", "examples/product");
+const { project, remove: removeProject } = integratorProject("examples/embedding", "examples/product");
 symlinkSync(resolve("node_modules/pg"), join(project, "node_modules/pg"));
 afterAll(async () => {
   removeProject();

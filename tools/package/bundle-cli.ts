@@ -1,29 +1,28 @@
 /** `lib/` of a release: all of `ug` in one script, and the modules that workerd embeds. */
 import { cpSync } from "node:fs";
 import { join } from "node:path";
-import { buildSync, type Metafile } from "esbuild";
+import { type BuildOptions, buildSync, type Metafile } from "esbuild";
 import { ROOT } from "../../cli/src/serve/bundle.ts";
 
-/** CommonJS packages in a bundle of ES modules call `require`. */
-const REQUIRE =
-  'import { createRequire as requireFor } from "node:module"; const require = requireFor(import.meta.url);';
+/** How esbuild bundles `ug`. */
+export const CLI = {
+  entryPoints: ["cli/src/main.ts"],
+  bundle: true,
+  format: "esm",
+  platform: "node",
+  // CommonJS packages in a bundle of ES modules call `require`.
+  banner: {
+    js: 'import { createRequire as requireFor } from "node:module"; const require = requireFor(import.meta.url);',
+  },
+  // pg loads the first only if it is installed, and the second only on Cloudflare.
+  external: ["pg-native", "cloudflare:sockets"],
+  legalComments: "none",
+} satisfies BuildOptions;
 
 /** Writes it into `folder`. Returns what it contains. */
 export function bundleCli(folder: string): Metafile {
-  const { metafile } = buildSync({
-    absWorkingDir: ROOT,
-    entryPoints: ["cli/src/main.ts"],
-    outfile: join(folder, "ug.mjs"),
-    bundle: true,
-    format: "esm",
-    platform: "node",
-    target: "node24",
-    banner: { js: REQUIRE },
-    // pg loads the first only if it is installed, and the second only on Cloudflare.
-    external: ["pg-native", "cloudflare:sockets"],
-    legalComments: "none",
-    metafile: true,
-  });
+  const outfile = join(folder, "ug.mjs");
+  const { metafile } = buildSync({ ...CLI, absWorkingDir: ROOT, outfile, target: "node24", metafile: true });
   cpSync(join(ROOT, "cli/src/serve/workers"), join(folder, "workers"), { recursive: true });
   return metafile;
 }

@@ -13,15 +13,21 @@ export type Component = {
   contains?: NodeJS.Dict<string>;
 };
 
-/** The components of two bundles by esbuild's metafiles, and the programs beside them, in the order of their names. */
-export function componentsOf(metafiles: readonly Metafile[]): Component[] {
+/** The components of a release: those of two bundles, and the programs beside them. */
+export const componentsOf = (metafiles: readonly Metafile[]): Component[] =>
+  sorted([...packagesIn(metafiles), packageIn("node_modules/workerd"), node()]);
+
+/** The packages in bundles by esbuild's metafiles, in the order of their names. */
+export function packagesIn(metafiles: readonly Metafile[]): Component[] {
   const folders = metafiles.flatMap(({ inputs }) => Object.keys(inputs).flatMap((path) => packageFolderIn(path) ?? []));
-  const packages = [...new Set([...folders, "node_modules/workerd"])].map(packageIn);
-  // A package may be installed twice.
-  return [...new Map([...packages, node()].map((each) => [keyOf(each), each])).values()].toSorted((one, other) =>
+  return sorted([...new Set(folders)].map(packageIn));
+}
+
+/** A package may be installed twice. */
+const sorted = (components: readonly Component[]): Component[] =>
+  [...new Map(components.map((each) => [keyOf(each), each])).values()].toSorted((one, other) =>
     keyOf(one) < keyOf(other) ? -1 : 1,
   );
-}
 
 const keyOf = ({ name, version }: Component): string => `${name}@${version}`;
 
@@ -48,8 +54,8 @@ function node(): Component {
   };
 }
 
-/** The text of the file `licences`. */
+/** The text of the file `licences` of a release or a package. */
 export function licencesOf(components: readonly Component[]): string {
   const entries = components.map((each) => `${keyOf(each)} (${each.licence})\n\n${each.text.trim()}\n`);
-  return `This release contains the following works of others.\n\n${entries.join(`\n${"-".repeat(80)}\n\n`)}`;
+  return `This contains the following works of others.\n\n${entries.join(`\n${"-".repeat(80)}\n\n`)}`;
 }

@@ -12,6 +12,7 @@ const TABS = [
   ["/docs/calls", "Calls"],
   ["/docs/errors", "Errors"],
   ["/docs/index", "Index"],
+  ["/kit/", "Kit"],
 ];
 
 type LayoutProps = { title: string; path: string; version: string; side: Child; markdown?: string; children: Child };

@@ -95,7 +95,9 @@ const SUMMARY = `User groups, and the sessions that decide whose data a dashboar
   tools that run without a person.
 - Send a credential as \`Authorization: Token <credential>\`. An API key (\`ugk_…\`) belongs on a server, a viewer session (a JWT) in a page.
 - A refusal is \`{"success": 0, "error": {"code", "message"}, "request_id"}\`, with an HTTP status of 400 or more. Branch on \`error.code\`.
-- The examples call the service at \`http://localhost:8787\` or \`https://groups.example.com\`. Write the origin of this page in its place.`;
+- The examples call this service at \`http://localhost:8787\`. \`https://groups.example.com\` stands for it, too.
+- To install, for exactly this version: [/kit/](/kit/) has the TypeScript client with the command \`ug\`, and the file that pages import. Its
+  files with their hashes: [/kit/files.json](/kit/files.json).`;
 
 const lineOf = ({ name, title, summary }: RenderedGuide): string => `- [${title}](/docs/${name}.md): ${summary}`;
 

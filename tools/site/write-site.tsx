@@ -2,10 +2,12 @@
 import { cpSync, existsSync, globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import type { Child } from "hono/jsx";
+import type { KitFile } from "../kit/kit-file.ts";
 import { CallFinder } from "./calls.ts";
 import { type Call, codesOf, type Document } from "./document.ts";
-import { guidesIn, Links } from "./guides.ts";
+import { type Guide, guidesIn, Links, type Section } from "./guides.ts";
 import { IndexPage } from "./index-page.tsx";
+import { KitPage } from "./kit-page.tsx";
 import { GuidePage } from "./layout.tsx";
 import { Markdown, type RenderedGuide } from "./markdown.ts";
 import { asVersion30 } from "./openapi-3.0.ts";
@@ -13,13 +15,16 @@ import { ReferencePage } from "./reference.tsx";
 import { llmsText, MissingPage, StartPage } from "./start.tsx";
 
 const PICTURES = "docs/pictures";
+const EXAMPLE_ORIGIN = "http://localhost:8787";
+/** Their readers run a service of their own. */
+const OF_MAINTAINERS: readonly Section[] = ["reference", "internals"];
 
 /**
  * Writes the site of the project in the folder `root` into `output`, which is its `public/`. Pages of an older build go.
  *
  * @throws if a page links to what is not there, or begins without a title and a sentence.
  */
-export function writeSite(root: string, output: string): void {
+export function writeSite(root: string, output: string, kit: readonly KitFile[]): void {
   const document: Document = JSON.parse(readFileSync(join(root, "public/openapi.json"), "utf8"));
   const sources = guidesIn(root);
   const links = new Links(root, sources);
@@ -33,6 +38,7 @@ export function writeSite(root: string, output: string): void {
     "docs-missing.html": pageOf(<MissingPage {...site} />),
     "docs/calls.html": pageOf(<ReferencePage {...site} document={document} markdown={markdown} guidesOf={guidesOf} />),
     "docs/index.html": pageOf(<IndexPage {...site} document={document} />),
+    "kit/index.html": pageOf(<KitPage {...site} kit={kit} />),
     "llms.txt": llmsText(guides),
     "openapi-3.0.json": JSON.stringify(asVersion30(document)),
   };
@@ -42,6 +48,10 @@ export function writeSite(root: string, output: string): void {
   }
   for (const file of links.files) files[`docs/${file}.txt`] = readFileSync(join(root, file), "utf8");
 
+  const withExamples = Object.keys(files).filter(
+    (name) => showsOwnOrigin(name, sources) && files[name]?.includes(EXAMPLE_ORIGIN),
+  );
+  files["docs/examples.json"] = JSON.stringify(withExamples.map((name) => `/${name}`));
   for (const [name, text] of Object.entries(files)) write(join(output, name), text);
   if (existsSync(join(root, PICTURES))) cpSync(join(root, PICTURES), join(output, PICTURES), { recursive: true });
   removeOld(output, new Set(Object.keys(files)));
@@ -57,6 +67,13 @@ function guidesByCall(guides: RenderedGuide[], calls: CallFinder): (call: Call) 
       .filter(({ counts }) => counts.has(id))
       .toSorted((one, other) => (other.counts.get(id) ?? 0) - (one.counts.get(id) ?? 0))
       .map(({ guide }) => guide);
+}
+
+/** Whether a file shows the origin of the service that serves it, in place of that of a clone. */
+function showsOwnOrigin(file: string, guides: readonly Guide[]): boolean {
+  const [, page] = /^docs\/([\w-]+)\.(?:html|md)$/.exec(file) ?? [];
+  const guide = guides.find(({ name }) => name === page);
+  return guide === undefined || (guide.name !== "readme" && !OF_MAINTAINERS.includes(guide.section));
 }
 
 /** Removes the pages of an older build. They are not removed before, since two programs may build at the same time. */

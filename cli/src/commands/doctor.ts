@@ -14,7 +14,7 @@ import { checkDatabases } from "../doctor/databases.ts";
 import { checkLoaded, examineEnvFile } from "../doctor/env-file.ts";
 import { type Finding, failed, ok, skipped, warning } from "../doctor/finding.ts";
 import { checkProviderKeys } from "../doctor/provider-keys.ts";
-import { RELEASE, TRY } from "../release.ts";
+import { IS_CLONE, TRY } from "../release.ts";
 import { DEFAULT_SECRETS_FILE } from "../serve/options.ts";
 import { anyCredential, type Credential, explainedError, type ServiceOptions } from "../service-access.ts";
 import { causeOf, LOCAL_URL } from "../support/service.ts";
@@ -29,7 +29,7 @@ const CLOCK_SECONDS_MAX = 30;
 const ENDS_SOON_MS = 14 * 24 * 60 * 60 * 1000;
 
 /** A box has its secrets where only root can read them. */
-const BY_DEFAULT = RELEASE === undefined ? `; by default ${DEFAULT_SECRETS_FILE}, for a service on this machine` : "";
+const BY_DEFAULT = IS_CLONE ? `; by default ${DEFAULT_SECRETS_FILE}, for a service on this machine` : "";
 
 export const command = (): Command =>
   serviceCommand("doctor", {

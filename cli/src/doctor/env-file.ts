@@ -8,10 +8,10 @@ import { OPERATOR_TOKEN_UNITS_MIN } from "../../../common/limits.ts";
 import { isLoopback } from "../../../common/origin.ts";
 import { SESSION_KEY } from "../../../common/session-key-derivation.ts";
 import { readSetting, SETTING_NAMES, type SettingName, unusableSettings } from "../../../common/settings/settings.ts";
-import { RELEASE, SECRETS_OF_MACHINE } from "../release.ts";
+import { IS_CLONE, SECRETS_OF_MACHINE } from "../release.ts";
 import { DEFAULT_PORT, DEFAULT_SECRETS_FILE, SECRETS } from "../serve/options.ts";
 import { repeatedSettings, type SettingsFile, settingsFileIn, unknownNames } from "../serve/settings-file.ts";
-import { CONFIG_FILE } from "../serve/state-folder.ts";
+import { CONFIG_FILE } from "../serve/workerd-config.ts";
 import { type Finding, failed, ok, skipped, warning } from "./finding.ts";
 
 type Texts = NodeJS.Dict<string>;
@@ -20,8 +20,7 @@ type Texts = NodeJS.Dict<string>;
 export type EnvFile = { file: string; texts: Texts; findings: Finding[] };
 
 /** Why the secrets of this machine are not examined. Those of a box are where only root can read them. */
-const NOT_GIVEN =
-  RELEASE === undefined ? `there is no ${DEFAULT_SECRETS_FILE} here` : `give --env-file ${SECRETS_OF_MACHINE}`;
+const NOT_GIVEN = IS_CLONE ? `there is no ${DEFAULT_SECRETS_FILE} here` : `give --env-file ${SECRETS_OF_MACHINE}`;
 
 /** Examines the file. The texts are `undefined` if there are none. */
 export function examineEnvFile(url: URL, envFile: string | undefined): Partial<EnvFile> & Pick<EnvFile, "findings"> {

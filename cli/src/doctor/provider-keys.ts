@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { type IncomingMessage, request as requestInClear } from "node:http";
 import { request as requestByTls } from "node:https";
 import { text } from "node:stream/consumers";
-import { getCACertificates } from "node:tls";
+import * as tls from "node:tls";
 import * as z from "zod";
 import { attempt } from "../../../common/attempt.ts";
 import { readSetting } from "../../../common/settings/settings.ts";
@@ -34,7 +34,7 @@ const KEYS_GO_ON = "Until then, nobody signs in with the company; sign-in with k
 async function fetched(url: string): Promise<{ status: number; body: string }> {
   const signal = AbortSignal.timeout(FIRST_ANSWER_MS_MAX);
   const request = url.startsWith("https:")
-    ? requestByTls(url, { signal, ca: getCACertificates("system") })
+    ? requestByTls(url, { signal, ca: systemCertificates() })
     : requestInClear(url, { signal });
   const [response] = (await once(request.end(), "response")) as [IncomingMessage];
   return { status: response.statusCode ?? 0, body: await text(response) };
@@ -43,3 +43,7 @@ async function fetched(url: string): Promise<{ status: number; body: string }> {
 const keysIn = (body: string): number => attempt(() => JwkSet.parse(JSON.parse(body)).keys.length) ?? 0;
 
 const JwkSet = z.object({ keys: z.array(z.unknown()) });
+
+/** The certificates that the machine trusts. Node before 22.15 cannot read them, and trusts its own. */
+const systemCertificates = (): string[] | undefined =>
+  "getCACertificates" in tls ? tls.getCACertificates("system") : undefined;

@@ -40,6 +40,7 @@ const SOURCES = [
 /** The types that Cloudflare gives to the files of `public/`. */
 const TYPES: Record<string, string> = {
   ".html": "text/html; charset=utf-8",
+  ".js": "text/javascript; charset=utf-8",
   ".css": "text/css; charset=utf-8",
   ".json": "application/json",
   ".md": "text/markdown; charset=utf-8",

@@ -6,6 +6,7 @@ import { CommandError, UsageError } from "../../../common/command-error.ts";
 import { isLoopback } from "../../../common/origin.ts";
 import { hasConsole } from "../../../common/settings/settings.ts";
 import project from "../../../package.json" with { type: "json" };
+import { RELEASE } from "../release.ts";
 import { type Bundle, bundleOf } from "./bundle.ts";
 import { demoFiles, demoKeys, NoDemoKeys } from "./demo.ts";
 import { ServiceEnded } from "./failed-start.ts";
@@ -37,6 +38,7 @@ export async function serve(options: ServeOptions): Promise<void> {
   if (variables.JURISDICTION)
     throw new UsageError("JURISDICTION is for Cloudflare. On one box, all data is where the box is: leave it empty.");
   variables.PUBLIC_URL ||= "loopback";
+  if (RELEASE === undefined) variables.IS_CLONE = "yes";
   const listener = listenerOf(options);
   if (isLoopback(new URL(`http://${addressOf(listener.address, 0)}`))) variables.LISTENS_ON_LOOPBACK = "yes";
   if (options.socketFd === undefined) await requireFreePort(options);

@@ -6,9 +6,8 @@ import { explainErrors } from "../support/errors.ts";
 import { causeOf } from "../support/file-causes.ts";
 import type { Bundle, Settings } from "./bundle.ts";
 import { writePrivateFile } from "./private-files.ts";
-import { CONFIG_FILE } from "./state-folder.ts";
 import { startWorkerd, type Workerd, type WorkerdOptions } from "./workerd.ts";
-import { configOf, textOf } from "./workerd-config.ts";
+import { CONFIG_FILE, configOf, textOf } from "./workerd-config.ts";
 
 /** The ids of all objects derive from this key, so another key would start with an empty state. `wrangler dev` uses the same one. */
 const uniqueKeyOf = (className: string) => `user-group-service-${className}`;

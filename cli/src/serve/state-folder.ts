@@ -7,8 +7,8 @@ import { explainErrors, messageOf, systemErrorCode } from "../support/errors.ts"
 import { causeOf, denialOf } from "../support/file-causes.ts";
 import { commandOf, type ServeOptions } from "./options.ts";
 import { makePrivateFolder } from "./private-files.ts";
+import { CONFIG_FILE } from "./workerd-config.ts";
 
-export const CONFIG_FILE = "workerd.capnp";
 const LOCK_FILE = "ug-serve.lock";
 /** The processes of a service that was just stopped may take this long to end. */
 const LOCK_WAIT_MS = 2_000;

@@ -2,6 +2,8 @@
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
 
+export const CONFIG_FILE = "workerd.capnp";
+
 /** The name of the socket, which the command line of workerd refers to. */
 export const SOCKET = "http";
 

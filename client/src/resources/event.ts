@@ -110,21 +110,48 @@ export type FeedReader = ReturnType<typeof feedReader>;
 
 /** The calls that read a feed. `feed` names it, where the credential does not. */
 export function feedReader(connection: Connection, feed: Query = {}) {
-  const reader = {
+  async function pageOf(input: EventsInput, options?: CallOptions): Promise<EventPage> {
+    refuseUndefined(input, ["type", "userGroupId", "actor"]);
+    // The pages after the first one follow their cursors.
+    if (input.cursor === undefined) refuseUndefined(input, ["since"]);
+    const { cursor, type, userGroupId, actor, since, includeGroups, pageSize } = input;
+    const start = cursor === undefined ? since?.toISOString() : undefined;
+    const include = includeGroups ? "user_groups" : undefined;
+    const filters = { type, user_group_id: userGroupId, actor, since: start, include };
+    const query = { ...feed, cursor, ...filters, limit: pageSize?.toString() };
+    const { body, unexpected } = await connection.send({ method: "GET", path: "/api/events", query }, options);
+    const page = toEventPage(body);
+    if (page.hasMore && page.nextCursor === cursor) throw unexpected("leads to the same page again");
+    return page;
+  }
+
+  async function* pagesOf(
+    { pollMs = POLL_MS, onFailure, ...input }: FollowInput,
+    options?: CallOptions,
+  ): AsyncGenerator<EventPage, void, undefined> {
+    milliseconds("pollMs", pollMs);
+    let { cursor } = input;
+    for (let failures = 0; ; ) {
+      const page = await pageOf({ ...input, cursor }, options).catch(async (error: unknown) => {
+        if (!isTemporary(error)) throw error;
+        onFailure?.(error);
+        failures += 1;
+        await pause(waitMsAfter(failures, pollMs, error.retryAfterMs), options?.signal);
+      });
+      if (!page) continue;
+      failures = 0;
+      // The cursor moves on only after a page was received.
+      cursor = page.nextCursor;
+      yield page;
+      options?.signal?.throwIfAborted();
+      if (!page.hasMore) await pause(pollMs, options?.signal);
+    }
+  }
+
+  return {
     /** Gets one page of events, oldest first. Keep `nextCursor`: later it leads to the events after it. */
-    async eventPage(input: EventsInput = {}, options?: CallOptions): Promise<EventPage> {
-      refuseUndefined(input, ["type", "userGroupId", "actor"]);
-      // The pages after the first one follow their cursors.
-      if (input.cursor === undefined) refuseUndefined(input, ["since"]);
-      const { cursor, type, userGroupId, actor, since, includeGroups, pageSize } = input;
-      const start = cursor === undefined ? since?.toISOString() : undefined;
-      const include = includeGroups ? "user_groups" : undefined;
-      const filters = { type, user_group_id: userGroupId, actor, since: start, include };
-      const query = { ...feed, cursor, ...filters, limit: pageSize?.toString() };
-      const { body, unexpected } = await connection.send({ method: "GET", path: "/api/events", query }, options);
-      const page = toEventPage(body);
-      if (page.hasMore && page.nextCursor === cursor) throw unexpected("leads to the same page again");
-      return page;
+    eventPage(input: EventsInput = {}, options?: CallOptions): Promise<EventPage> {
+      return pageOf(input, options);
     },
 
     /**
@@ -138,7 +165,7 @@ export function feedReader(connection: Connection, feed: Query = {}) {
      * // [ 'user_group.created' ]
      */
     async latestEventCursor(options?: CallOptions): Promise<string> {
-      return (await reader.eventPage({ cursor: "latest" }, options)).nextCursor;
+      return (await pageOf({ cursor: "latest" }, options)).nextCursor;
     },
 
     /**
@@ -153,7 +180,7 @@ export function feedReader(connection: Connection, feed: Query = {}) {
      */
     async *events(input: EventsInput = {}, options?: CallOptions): AsyncGenerator<ChangeEvent, void, undefined> {
       for (let { cursor } = input; ; ) {
-        const page = await reader.eventPage({ ...input, cursor }, options);
+        const page = await pageOf({ ...input, cursor }, options);
         yield* eventsOf(page, options);
         if (!page.hasMore) return;
         cursor = page.nextCursor;
@@ -174,37 +201,17 @@ export function feedReader(connection: Connection, feed: Query = {}) {
      * // user_group.created followed
      */
     async *follow(input: FollowInput = {}, options?: CallOptions): AsyncGenerator<ChangeEvent, void, undefined> {
-      for await (const page of reader.followPages(input, options)) yield* eventsOf(page, options);
+      for await (const page of pagesOf(input, options)) yield* eventsOf(page, options);
     },
 
     /**
      * Yields pages as `follow` yields events. To continue after a restart of your own process, store `nextCursor` once you
      * have handled the page. A page may be empty.
      */
-    async *followPages(
-      { pollMs = POLL_MS, onFailure, ...input }: FollowInput = {},
-      options?: CallOptions,
-    ): AsyncGenerator<EventPage, void, undefined> {
-      milliseconds("pollMs", pollMs);
-      let { cursor } = input;
-      for (let failures = 0; ; ) {
-        const page = await reader.eventPage({ ...input, cursor }, options).catch(async (error: unknown) => {
-          if (!isTemporary(error)) throw error;
-          onFailure?.(error);
-          failures += 1;
-          await pause(waitMsAfter(failures, pollMs, error.retryAfterMs), options?.signal);
-        });
-        if (!page) continue;
-        failures = 0;
-        // The cursor moves on only after a page was received.
-        cursor = page.nextCursor;
-        yield page;
-        options?.signal?.throwIfAborted();
-        if (!page.hasMore) await pause(pollMs, options?.signal);
-      }
+    followPages(input: FollowInput = {}, options?: CallOptions): AsyncGenerator<EventPage, void, undefined> {
+      return pagesOf(input, options);
     },
   };
-  return reader;
 }
 
 function* eventsOf({ events }: EventPage, options?: CallOptions): Generator<ChangeEvent, void, undefined> {

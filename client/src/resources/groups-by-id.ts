@@ -54,7 +54,14 @@ export type GroupsById = ReturnType<typeof groupsById>;
 
 /** The calls of an API key on groups by their id or token. */
 export function groupsById(connection: Connection) {
-  const calls = {
+  const put = async (input: UpdateInput<object>, options?: CallOptions): Promise<UpdatedGroup> => {
+    const body = { user_group_id: input.userGroupId, ...changesOf(input) };
+    const retryable = input.ifMatch === undefined && input.newUserGroupId === undefined;
+    const call = { path: PATH, body, headers: ifMatchHeader(input), retryable };
+    return toUpdatedGroup(await connection.send({ method: "PUT", ...call }, options));
+  };
+
+  return {
     /**
      * Gets the group with this id, or creates it. It never changes a group that exists. If the response to the first try is
      * lost and a retry succeeds, `created` may be false although this call created the group.
@@ -91,10 +98,7 @@ export function groupsById(connection: Connection) {
       input: UpdateInput<Properties>,
       options?: CallOptions,
     ): Promise<UpdatedGroup> {
-      const body = { user_group_id: input.userGroupId, ...changesOf(input) };
-      const retryable = input.ifMatch === undefined && input.newUserGroupId === undefined;
-      const call = { path: PATH, body, headers: ifMatchHeader(input), retryable };
-      return toUpdatedGroup(await connection.send({ method: "PUT", ...call }, options));
+      return put(input, options);
     },
 
     /**
@@ -110,7 +114,7 @@ export function groupsById(connection: Connection) {
      * await groups.resume({ userGroupId: "overdue" });
      */
     suspend(input: SuspendInput, options?: CallOptions): Promise<UpdatedGroup> {
-      return calls.update({ userGroupId: input.userGroupId, ...conditionOf(input), suspended: true }, options);
+      return put({ userGroupId: input.userGroupId, ...conditionOf(input), suspended: true }, options);
     },
 
     /**
@@ -124,7 +128,7 @@ export function groupsById(connection: Connection) {
      * // 300
      */
     resume(input: SuspendInput, options?: CallOptions): Promise<UpdatedGroup> {
-      return calls.update({ userGroupId: input.userGroupId, ...conditionOf(input), suspended: false }, options);
+      return put({ userGroupId: input.userGroupId, ...conditionOf(input), suspended: false }, options);
     },
 
     /**
@@ -161,7 +165,6 @@ export function groupsById(connection: Connection) {
       await sendOnce(connection, { method: "DELETE", path: PATH, body, secret }, options);
     },
   };
-  return calls;
 }
 
 function tokenOf({ currentToken }: TokenInput): string {

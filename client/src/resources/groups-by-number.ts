@@ -122,7 +122,7 @@ export function groupsByNumber(connection: Connection, environment: Query) {
     return toNumberedGroup(await connection.send({ method: "PUT", ...request, ...type, retryable }, options));
   };
 
-  const calls = {
+  return {
     /**
      * Gets one page of the environment's groups, in the order of `list`.
      *
@@ -214,13 +214,13 @@ export function groupsByNumber(connection: Connection, environment: Query) {
      */
     suspendByNumber(input: RemoveByNumberInput, options?: CallOptions): Promise<NumberedGroup> {
       const { teamId, reason } = input;
-      return calls.updateByNumber({ teamId, ...conditionOf(input), reason, suspended: true }, options);
+      return put({ teamId, ...conditionOf(input), reason, suspended: true }, {}, options);
     },
 
     /** Ends the suspension of the group. Its viewers see it again, with the same token. */
     resumeByNumber(input: RemoveByNumberInput, options?: CallOptions): Promise<NumberedGroup> {
       const { teamId, reason } = input;
-      return calls.updateByNumber({ teamId, ...conditionOf(input), reason, suspended: false }, options);
+      return put({ teamId, ...conditionOf(input), reason, suspended: false }, {}, options);
     },
 
     /**
@@ -275,5 +275,4 @@ export function groupsByNumber(connection: Connection, environment: Query) {
       await connection.send({ method: "POST", ...call, query: environment }, options);
     },
   };
-  return calls;
 }

@@ -194,11 +194,14 @@ export function toNumberedGroup(response: ServiceResponse): NumberedGroup {
 }
 
 /** The fields of a group, in the wire's names. */
-export const fieldsOf = ({ name, mapping, properties }: GroupFields<object> | Patch<object>) =>
-  ({ name, mapping, properties }) satisfies Record<keyof GroupFields<object>, unknown>;
+export const fieldsOf = ({
+  name,
+  mapping,
+  properties,
+}: GroupFields<object> | Patch<object>): Record<keyof GroupFields<object>, unknown> => ({ name, mapping, properties });
 
 /** The changes of a group, in the wire's names. */
-export const changesOf = ({ newUserGroupId, suspended, ...fields }: Changes<object> | Patch<object>) => ({
+export const changesOf = ({ newUserGroupId, suspended, ...fields }: Changes<object> | Patch<object>): object => ({
   new_user_group_id: newUserGroupId,
   ...fieldsOf(fields),
   suspended,

@@ -1,5 +1,5 @@
 import type { Fetch } from "../transport/connection.ts";
-import type { Jwt } from "./verified-session.ts";
+import type { Bytes, Jwt } from "./verified-session.ts";
 
 /** The service publishes a new key 15 minutes before it signs, for verifiers that cache the keys for 5. */
 const KEPT_MS = 300_000;
@@ -12,7 +12,7 @@ const BACKOFF_MS = 5_000;
 const ES256 = { name: "ECDSA", namedCurve: "P-256", hash: "SHA-256" };
 
 /** Whether the owner of a key has signed a text. */
-type Verify = (signature: Uint8Array<ArrayBuffer>, signed: string) => Promise<boolean>;
+type Verify = (signature: Bytes, signed: string) => Promise<boolean>;
 type Keys = { byId: Map<string, Verify>; fetchedAt: number };
 
 /** Thrown when the public keys cannot be fetched. */

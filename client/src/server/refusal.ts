@@ -30,7 +30,10 @@ export function refusal(code: keyof typeof REFUSALS, details: Details = {}): Res
 }
 
 /** Answers with JSON that nobody may cache: it contains a session, or depends on one. */
-export function noStore(body: object, { status, headers = {} }: { status: number; headers?: Record<string, string> }) {
+export function noStore(
+  body: object,
+  { status, headers = {} }: { status: number; headers?: Record<string, string> },
+): Response {
   return Response.json(body, { status, headers: { "Cache-Control": "no-store", ...headers } });
 }
 

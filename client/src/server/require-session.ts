@@ -1,6 +1,7 @@
 import { type Fetch, isProtected, refuseUndefined } from "../transport/connection.ts";
 import type { UserGroupServiceError } from "../transport/user-group-service-error.ts";
 import type { UserGroupClient } from "../user-group-client.ts";
+import { type Deferrable, deferred, refuseEmpty } from "./options.ts";
 import { checkedOrigins, isFrom } from "./origins.ts";
 import { KeysUnavailable, PublicKeys } from "./public-keys.ts";
 import { failureOf, maySucceedLater, refusal } from "./refusal.ts";
@@ -51,6 +52,9 @@ export type SessionCheck<Session extends VerifiedSession = VerifiedSession> = (
   request: Request,
 ) => Promise<Session | Response>;
 
+/** A verified session, with what `user` finds if the options have it. */
+type Verified<User> = [User] extends [never] ? VerifiedSession : VerifiedSession & { user: User };
+
 /**
  * Checks the viewer session that a page presents to your own API: its signature, issuer, environment, expiry and origins. If
  * the check returns a `Response`, return that: it refuses the request.
@@ -85,11 +89,14 @@ export type SessionCheck<Session extends VerifiedSession = VerifiedSession> = (
  * console.info((await orders(new Request("https://api.example.com/orders", present("eyJ.forged.x")))).status);
  * // 401
  */
-export function requireSession(options: RequireSessionOptions): SessionCheck;
-export function requireSession<User>(
-  options: RequireSessionOptions & { user: FindUser<User> },
-): SessionCheck<VerifiedSession & { user: User }>;
-export function requireSession(options: RequireSessionOptions & { user?: FindUser<unknown> }): SessionCheck {
+export function requireSession<User = never>(
+  options: Deferrable<RequireSessionOptions & { user?: FindUser<User> }>,
+): SessionCheck<Verified<User>>;
+export function requireSession(given: Deferrable<RequireSessionOptions & { user?: FindUser<unknown> }>): SessionCheck {
+  if (typeof given === "function") return deferred(() => requireSession(given()));
+  const options = given;
+  refuseEmpty("audience", options.audience);
+  if (!options.client) refuseEmpty("jwks", options.jwks);
   const origins = checkedOrigins(options.origins);
   if (!/^[a-z0-9][a-z0-9-]*\/(Customer|Testing|untagged)$/.test(options.audience))
     throw new TypeError("Give audience as <workspace>/<environment>, such as acme/Customer.");

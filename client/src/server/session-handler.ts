@@ -1,6 +1,7 @@
 import type { MintSessionInput, ViewerSession } from "../resources/viewer-session.ts";
 import type { UserGroupServiceError } from "../transport/user-group-service-error.ts";
 import type { UserGroupClient } from "../user-group-client.ts";
+import { type Deferrable, deferred } from "./options.ts";
 import { checkedOrigins } from "./origins.ts";
 import { failureOf, maySucceedLater, noStore, refusal } from "./refusal.ts";
 import { endInTime, type Handler, refusalOfRequest, type SignedIn } from "./signed-in.ts";
@@ -60,8 +61,10 @@ export type SessionHandler<Context extends unknown[] = []> = Handler<Context>;
  * // 200 401
  */
 export function sessionHandler<User, Context extends unknown[] = []>(
-  options: SessionHandlerOptions<User, Context>,
+  given: Deferrable<SessionHandlerOptions<User, Context>>,
 ): SessionHandler<Context> {
+  if (typeof given === "function") return deferred(() => sessionHandler(given()));
+  const options = given;
   const origins = checkedOrigins(options.origins);
   const { client, onFailure = logFailure, expiresInSeconds, maxStaleSeconds, includeVariables } = options;
 

@@ -1,4 +1,5 @@
 import type { UserGroupClient } from "../user-group-client.ts";
+import { type Deferrable, deferred } from "./options.ts";
 import { checkedOrigins } from "./origins.ts";
 import { endInTime, type Handler, refusalOfRequest, type SignedIn } from "./signed-in.ts";
 
@@ -54,8 +55,10 @@ export type SignOutHandler<Context extends unknown[] = []> = Handler<Context>;
  * // credential_revoked
  */
 export function signOutHandler<User, Context extends unknown[] = []>(
-  options: SignOutHandlerOptions<User, Context>,
+  given: Deferrable<SignOutHandlerOptions<User, Context>>,
 ): SignOutHandler<Context> {
+  if (typeof given === "function") return deferred(() => signOutHandler(given()));
+  const options = given;
   const origins = checkedOrigins(options.origins);
   const { client, user: find, customer, viewer, signOut, onFailure = logFailure } = options;
   // A failure of it must not keep the answer from the person either.

@@ -25,8 +25,11 @@ export type Expected = { audience: string; origin: string | null; issuer?: strin
 /** The longest session that the service mints. */
 const TOKEN_CHARACTERS_MAX = 8_000;
 
+/** Before TypeScript 5.7, `Uint8Array` takes no parameter. */
+export type Bytes = ReturnType<typeof Uint8Array.from>;
+
 /** The three parts of a JWT, decoded. */
-export type Jwt = { header: JsonObject; claims: JsonObject; signature: Uint8Array<ArrayBuffer>; signed: string };
+export type Jwt = { header: JsonObject; claims: JsonObject; signature: Bytes; signed: string };
 
 const isObject = (value: JsonValue | undefined): value is JsonObject =>
   typeof value === "object" && value !== null && !Array.isArray(value);
@@ -46,7 +49,7 @@ export function parseJwt(token: string): Jwt | undefined {
   }
 }
 
-const bytesOf = (base64url: string): Uint8Array<ArrayBuffer> =>
+const bytesOf = (base64url: string): Bytes =>
   Uint8Array.from(atob(base64url.replaceAll("-", "+").replaceAll("_", "/")), (character) => character.charCodeAt(0));
 
 /** The refusal of a session whose claims do not fit; `undefined` if they do. Its sentences are for the page's programmer. */

@@ -31,6 +31,11 @@ const FIELDS: { [C in CodeWithFields]: { [Field in FieldsOf<C>]: z.ZodType<Failu
     audience: field(Audience, "The environment of the credential.", "acme/Testing"),
     expected_audience: field(Audience, "The environment that the call expects."),
   },
+  route_not_found: {
+    available: field(z.array(z.string()).optional(), "Below /kit/: the files that are there.", [
+      "user-group-service-1.2.0.tgz",
+    ]),
+  },
   method_not_allowed: {
     allow: field(z.array(z.string()), "The methods that this path takes.", ["GET", "PUT", "POST", "DELETE"]),
   },

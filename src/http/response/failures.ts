@@ -180,6 +180,7 @@ function messageOf(c: RequestContext, failure: Failure): string {
   if (failure.code === "unauthenticated" && access) return unauthenticatedMessage(acceptedCredentials(access), kind);
   if (failure.code === "credential_revoked") return revokedMessage(CREDENTIALS[kind]);
   if (failure.code === "user_group_mismatch") return mismatchMessage(failure.guard);
+  if (failure.code === "route_not_found" && failure.available) return missingFileMessage(failure.available);
   if (failure.code === "audience_mismatch") return audienceMessage(failure.audience, failure.expected_audience);
   return FAILURES[failure.code].message;
 }
@@ -202,6 +203,10 @@ const CREDENTIALS: Record<Credential["kind"], string> = {
 
 function revokedMessage(kind: string): string {
   return `This ${kind} was valid once and has been revoked. Use the current one, or ask for a new one.`;
+}
+
+function missingFileMessage(available: string[]): string {
+  return `This service has no such file, perhaps because it has another version. At /kit/ are: ${available.join(", ")}.`;
 }
 
 function mismatchMessage(guard: FailureOf<"user_group_mismatch">["guard"]): string {

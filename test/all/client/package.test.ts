@@ -3,6 +3,7 @@ import { existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { delimiter, dirname, join, resolve } from "node:path";
 import { afterAll, beforeAll, describe, inject, it } from "vitest";
 import { docExamples } from "../../support/node/doc-examples.ts";
+import { newFolder } from "../../support/node/new-folder.ts";
 import { nodeOf } from "../../support/node/node-versions.ts";
 import {
   compile,
@@ -53,6 +54,41 @@ describe.for(RUNTIMES)("on %s", ([, program, args]) => {
       status: 0,
       shown: SHOWN_BY_FIRST,
     });
+  });
+});
+
+/** Each part of the package, and what TypeScript infers of it. */
+const TYPED = `
+import { OperatorClient, UserGroupClient } from "user-group-service/client";
+import { withSession } from "user-group-service/postgres";
+import { requireSession, sessionHandler, signOutHandler } from "user-group-service/server";
+import { ViewerClient } from "user-group-service/viewer";
+
+const options = { audience: "acme/Customer", origins: ["https://app.example.com"] };
+const client = new UserGroupClient({ url: "https://groups.example.com", apiKey: "ugk_x" });
+const check = requireSession(() => ({ ...options, client, user: ({ teamId }) => ({ number: teamId }) }));
+export const next = async (request: Request): Promise<Response | number> => {
+  const session = await check(request);
+  return session instanceof Response ? session : session.user.number + 1;
+};
+export { OperatorClient, sessionHandler, signOutHandler, ViewerClient, withSession };
+`;
+
+describe.for([
+  ["5.0", "typescript-5.0"],
+  ["5.9", "typescript"],
+])("the types compile with TypeScript %s", ([, name]) => {
+  it.for(RESOLUTIONS)("as %s find them", ([, args], { expect }) => {
+    const folder = newFolder();
+    folderWith(folder, installed, {});
+    writeFileSync(join(folder, "typed.ts"), TYPED);
+    const compiler = resolve(`examples/node_modules/${name}/bin/tsc`);
+    const strict = ["--noEmit", "--strict", "--target", "es2022", "--lib", "es2022,dom", "--skipLibCheck", "false"];
+    const outcome = spawnSync(process.execPath, [compiler, ...strict, ...args, "typed.ts"], {
+      cwd: folder,
+      encoding: "utf8",
+    });
+    expect(outcome).toMatchObject({ stdout: "", status: 0 });
   });
 });
 

@@ -4,9 +4,11 @@ import { mkdtempSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
+import pg from "pg";
 import { inject, it, onTestFinished } from "vitest";
 import { type Fetch, type ListedGroup, UserGroupClient } from "../../../client/src/index.ts";
-import { mirror } from "../../../examples/mirror.ts";
+import { type Copy, mirror, postgresCopy, sqliteCopy } from "../../../examples/mirror.ts";
+import { hasPostgres, startPostgres } from "../../support/node/postgres.ts";
 import { waitUntil } from "../../support/node/service.ts";
 import { refusal, standIn } from "../../support/node/stand-in.ts";
 import { keyOfWorkspace } from "../../support/node/workspace.ts";
@@ -27,21 +29,42 @@ const groupsIn = (file: string): ListedGroup[] => {
 
 const newFile = () => join(mkdtempSync(join(tmpdir(), "mirror-")), "copy.sqlite");
 
-/** Starts the mirror, and stops it after the test. Returns a function that reads the copy through a connection of its own. */
-function startMirror(client: UserGroupClient, file = newFile()): () => ListedGroup[] {
-  const copy = new DatabaseSync(file, { timeout: 10_000 });
+/** Runs the mirror until the end of the test, and then `close`. */
+function runMirror(client: UserGroupClient, copy: Copy, close: () => unknown): void {
   const stop = new AbortController();
   const ended = mirror(client, copy, { signal: stop.signal })
     .catch((error: unknown) => {
       if (!stop.signal.aborted) throw error;
     })
-    .finally(() => copy.close());
+    .finally(close);
   onTestFinished(() => {
     stop.abort();
     return ended;
   });
+}
+
+/** Starts the mirror with SQLite. Returns a function that reads the copy through a connection of its own. */
+function startMirror(client: UserGroupClient, file = newFile()): () => ListedGroup[] {
+  const database = new DatabaseSync(file, { timeout: 10_000 });
+  runMirror(client, sqliteCopy(database), () => database.close());
   return () => groupsIn(file);
 }
+
+/** The same with PostgreSQL. */
+async function startMirrorInPostgres(client: UserGroupClient): Promise<() => Promise<ListedGroup[]>> {
+  const postgres = await startPostgres();
+  const pool = new pg.Pool({ connectionString: postgres.url("postgres") });
+  runMirror(client, postgresCopy(pool), async () => {
+    await pool.end();
+    await postgres.stop();
+  });
+  return async () => {
+    const { rows } = await pool.query("SELECT content FROM groups ORDER BY team_id");
+    return rows.map(({ content }) => JSON.parse(content));
+  };
+}
+
+const isSkipped = hasPostgres ? "" : ", skipped: PostgreSQL is missing";
 
 const hasGroup = (groups: ListedGroup[], userGroupId: string) =>
   groups.some((group) => group.userGroupId === userGroupId);
@@ -62,19 +85,27 @@ async function write(client: UserGroupClient, writer: number) {
   }
 }
 
-it("is equal to a list after concurrent writers", async ({ expect }) => {
-  const client = new UserGroupClient({ url, apiKey: await keyOfWorkspace("mirror") });
+it.for([
+  ["SQLite", true],
+  [`PostgreSQL${isSkipped}`, hasPostgres],
+] as const)("in %s is equal to a list after concurrent writers", async ([database, isThere], { expect, skip }) => {
+  skip(!isThere);
+  const isSqlite = database === "SQLite";
+  const client = new UserGroupClient({
+    url,
+    apiKey: await keyOfWorkspace(`mirror-${isSqlite ? "sqlite" : "postgres"}`),
+  });
   await write(client, 0);
 
   const writing = Promise.all(Array.from({ length: WRITERS }, (_, index) => write(client, index + 1)));
-  const groups = startMirror(client);
+  const groups = isSqlite ? startMirror(client) : await startMirrorInPostgres(client);
   await writing;
   // The mirror applies events in their order, so with the last group it has all of them.
   await client.ensure({ userGroupId: "last" });
-  await waitUntil(() => hasGroup(groups(), "last"), "the mirror had the last group");
+  await waitUntil(async () => hasGroup(await groups(), "last"), "the mirror had the last group");
 
   const exported = await Array.fromAsync(client.list());
-  expect(groups()).toEqual(exported);
+  expect(await groups()).toEqual(exported);
   expect(exported).toHaveLength(((WRITERS + 1) * ROUNDS * 2) / 3 + 1);
 });
 
@@ -150,7 +181,7 @@ it("takes 6 calls for 5,000 changes", async ({ expect }) => {
     // The mirror writes meanwhile, and locks the file when it does.
     using copy = new DatabaseSync(file, { timeout: 10_000 });
     const stop = new AbortController();
-    const listed = mirror(writer, copy, { signal: stop.signal }).catch(() => undefined);
+    const listed = mirror(writer, sqliteCopy(copy), { signal: stop.signal }).catch(() => undefined);
     await waitUntil(() => groupsIn(file).length === 1, "the mirror had listed the groups");
     stop.abort();
     await listed;
@@ -186,10 +217,10 @@ it("goes on where it was after a kill, and misses nothing", async ({ expect }) =
   const file = newFile();
   const program = `
     import { DatabaseSync } from "node:sqlite";
-    import { mirror } from ${JSON.stringify(new URL("../../../examples/mirror.ts", import.meta.url).href)};
+    import { mirror, sqliteCopy } from ${JSON.stringify(new URL("../../../examples/mirror.ts", import.meta.url).href)};
     import { UserGroupClient } from ${JSON.stringify(new URL("../../../client/src/index.ts", import.meta.url).href)};
     const client = new UserGroupClient({ url: process.env.SERVICE_URL, apiKey: process.env.API_KEY });
-    await mirror(client, new DatabaseSync(process.env.FILE, { timeout: 10_000 }), {});`;
+    await mirror(client, sqliteCopy(new DatabaseSync(process.env.FILE, { timeout: 10_000 })), {});`;
   const env = { ...process.env, SERVICE_URL: url, API_KEY: apiKey, FILE: file };
   const lists = () => groupsIn(file).length;
   for (let kill = 0; kill < 5; kill += 1) {

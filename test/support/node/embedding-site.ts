@@ -13,7 +13,7 @@ export const operator = new OperatorClient({ url, operatorKey: operatorToken });
 export const WORKSPACE = { workspace: "embedding", environment: "Customer" } as const;
 export const AUDIENCE = "embedding/Customer";
 
-const made = await integratorProject("examples/embedding");
+const made = integratorProject("examples/embedding");
 afterAll(() => made.remove());
 /** The folder of the recipes, in a project with the package of the client, as integrators have it. */
 export const project = join(made.project, "embedding");

@@ -1,24 +1,23 @@
 /** The package of the client, as a user installs it, and programs that import it by its name. */
 import { execFile, execFileSync, spawnSync } from "node:child_process";
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
+import { globSync, mkdirSync, mkdtempSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { promisify } from "node:util";
 import { inject } from "vitest";
-import { freshCopy, removeCopy } from "./service.ts";
+import { removeCopy } from "./service.ts";
 
-const { url, key, operatorToken } = inject("service");
+const { url, key, operatorToken, folder: serviceFolder } = inject("service");
 
-/** An empty project of a user, in which npm installs the file that `npm pack` makes of a fresh copy. */
+/** The file of the package, as the service of the tests has it at /kit/. */
+export const [PACKAGE = ""] = globSync(join(serviceFolder, "public/kit/*.tgz"));
+
+/** An empty project of a user, in which npm installs the package of the kit. */
 export function packedClient(): { project: string; installed: string; remove: () => void } {
   const project = mkdtempSync(join(tmpdir(), "user-group-client-"));
-  const copy = freshCopy();
-  execFileSync("npm", ["pack", "--pack-destination", project], { cwd: join(copy, "client"), stdio: "pipe" });
-  removeCopy(copy);
-  const [packed = ""] = readdirSync(project).filter((name) => name.endsWith(".tgz"));
   writeFileSync(join(project, "package.json"), '{ "type": "module" }');
   // Offline: there is nothing to download.
-  execFileSync("npm", ["install", "--offline", "--no-audit", "--no-fund", packed], { cwd: project, stdio: "pipe" });
+  execFileSync("npm", ["install", "--offline", "--no-audit", "--no-fund", PACKAGE], { cwd: project, stdio: "pipe" });
   const installed = join(project, "node_modules", "user-group-service");
   return { project, installed, remove: () => removeCopy(project) };
 }

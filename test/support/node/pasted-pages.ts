@@ -7,7 +7,7 @@ import type { ExpectStatic } from "vitest";
 const MARK = "----- the next example -----";
 
 /** The service and the folder that the examples use: in place of the page's address and log, and the PATH that has `ug`. */
-type Place = { url: string; folder: string; logFile: string; path: string };
+type Place = { url: string; folder: string; logFile: string; path: string; env: NodeJS.ProcessEnv };
 
 /** The examples of a page in their order: what to paste, and what the page shows below it. */
 export const examplesOf = (page: string) =>
@@ -32,13 +32,17 @@ const anonymous = (text: string) =>
     .trim();
 
 /** Pastes all examples of a page into a shell of its own. They must print what the page shows. */
-export function expectPasted(expect: ExpectStatic, page: string, { url, folder, logFile, path }: Place): void {
+export function expectPasted(
+  expect: ExpectStatic,
+  page: string,
+  { url, folder, logFile, path, env: given }: Place,
+): void {
   const examples = examplesOf(page);
   const script = examples
     .map(({ command }) => command.replaceAll("http://localhost:8787", url).replaceAll("service.log", logFile))
     .join(`\necho\necho "${MARK}"\n`);
   // npm would warn of a setting of its user that it does not know.
-  const env = { ...process.env, npm_config_loglevel: "error", PATH: path };
+  const env = { ...process.env, npm_config_loglevel: "error", PATH: path, ...given };
   const { stdout, stderr, status } = spawnSync("bash", ["-c", script], { cwd: folder, encoding: "utf8", env });
   const printed = stdout.split(MARK).map((text) => text.replaceAll(url, "http://localhost:8787"));
   for (const [index, { command, shown }] of examples.entries())

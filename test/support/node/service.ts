@@ -11,18 +11,26 @@ const READY_SECONDS_MAX = 60;
 /** What `npm start` runs. */
 export const SERVE = ["--", "cli/ug.mjs", "serve", "--demo"];
 
-const PAGES_OF_DOCS = ["docs", "docs.html", "llms.txt", "openapi-3.0.json"].map((name) => join("public", name));
+/** The pages of /docs, the files of /kit/, and the client's package. */
+const BUILT = [
+  "public/docs",
+  "public/docs.html",
+  "public/kit",
+  "public/llms.txt",
+  "public/openapi-3.0.json",
+  "client/dist",
+];
 
 /**
- * Copies what git would clone, with the installed packages, so that tests start where a new user starts. With the built pages of
- * /docs, unless `hasPages` is false: building them takes a second.
+ * Copies what git would clone, with the installed packages, so that tests start where a new user starts. With what is
+ * built, unless `hasPages` is false: that takes seconds.
  */
 export function freshCopy({ hasPages = true, parent = tmpdir() } = {}): string {
   const folder = mkdtempSync(join(parent, "user-group-service-"));
   const files = execFileSync("git", ["ls-files", "--cached", "--others", "--exclude-standard"], { encoding: "utf8" });
   for (const file of files.split("\n").filter((name) => name !== "" && existsSync(name)))
     cpSync(file, join(folder, file));
-  for (const name of PAGES_OF_DOCS.filter((each) => hasPages && existsSync(each)))
+  for (const name of BUILT.filter((each) => hasPages && existsSync(each)))
     cpSync(name, join(folder, name), { recursive: true });
   symlinkSync(join(process.cwd(), "node_modules"), join(folder, "node_modules"));
   return folder;

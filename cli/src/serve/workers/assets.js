@@ -1,7 +1,8 @@
 /** The binding `ASSETS` of Cloudflare for one machine: the files of `public/` on the disk, with their media types and validators. */
 export default {
   async fetch(request, { FILES, DISK }) {
-    const { pathname } = new URL(request.url);
+    // Only the plus of a name is encoded.
+    const pathname = new URL(request.url).pathname.replaceAll("%2B", "+");
     const file = Object.hasOwn(FILES, pathname) ? FILES[pathname] : undefined;
     if (!file) return new Response(null, { status: 404 });
     const { type, bytes, etag } = file;
