@@ -180,8 +180,9 @@ describe("search", () => {
       for (const state of [undefined, "active", "suspended", "deleted"]) {
         const filter: Record<string, string> = state ? { state } : {};
         const all = (await list(filter)).body.user_groups;
+        const words = search.trim() === "" ? [search] : fold(search).split(/\s+/);
         const expected = all.filter(({ provided_id: id, name }: Listed & { name: string }) =>
-          [id, name].some((each) => fold(each).includes(fold(search))),
+          words.every((word) => [id, name].some((each) => fold(each).includes(word))),
         );
         const found = [];
         for (let cursor: string | null = ""; cursor !== null; ) {
