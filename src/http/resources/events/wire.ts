@@ -1,6 +1,6 @@
 import * as z from "zod/mini";
 import { EVENTS_DEFAULT } from "../../../../common/limits.ts";
-import type { ActorFilter } from "../../../domain/feed/event.ts";
+import { type ActorFilter, changedIn } from "../../../domain/feed/event.ts";
 import { EVENT_TYPES, type StoredEvent } from "../../../records.ts";
 import { Label, lazy, limitField, type Payload, refuseValue, time, withMeta } from "../fields.ts";
 
@@ -76,4 +76,5 @@ export const eventBody = ({ id, at, type, actor, requestId, teamId, providedId, 
   request_id: requestId,
   ...(teamId !== null && { user_group: { team_id: teamId, provided_id: providedId } }),
   ...details,
+  ...(details.changed && { changed: changedIn(details).fields }),
 });
