@@ -11,15 +11,6 @@ const TOKENS = /"[^"\\]*(?:\\[\s\S][^"\\]*)*"|-?\d[\d.eE+-]*|[[\]{},:]/g;
 /** An object or a list around the current token. */
 type Frame = { kind: "object"; keys: Set<string>; key: string; atKey: boolean } | { kind: "array"; index: number };
 
-/**
- * Finds where a text nests deeper than the service allows, before it is parsed: parsing 64 KB of brackets takes a thousand times as long
- * as this. The text may be no JSON.
- */
-export function findTooDeep(text: string): Issue[] {
-  const position = positionOfTooDeep(text);
-  return position === undefined ? [] : issuesIn(text.slice(0, position + 1));
-}
-
 /** The position of the first bracket that opens a level too many. */
 function positionOfTooDeep(text: string): number | undefined {
   let depth = 0;
@@ -46,12 +37,18 @@ function endOfString(text: string, start: number): number {
 }
 
 /**
- * Finds what `JSON.parse` would change silently, and where: numbers that a double holds as another decimal value, duplicate
- * keys of an object, strings with lone surrogates; and what others cannot hold: U+0000, and nesting deeper than the service allows. `text` must be valid JSON. A
+ * Parses JSON, and finds what `JSON.parse` would change silently, and where: numbers that a double holds as another decimal value, duplicate
+ * keys of an object, strings with lone surrogates; and what others cannot hold: U+0000, and nesting deeper than the service allows. A
  * reviver does not suffice: it has no positions, does not see duplicate keys, and overflows the stack on deep nesting.
+ *
+ * The value of a text that is no JSON is `undefined`, and so is that of one that nests too deep: parsing 64 KB of brackets takes a thousand
+ * times as long as finding them.
  */
-export function findInexact(text: string, value: object): Issue[] {
-  return isCanonical(text, value) ? [] : issuesIn(text);
+export function parseExact(text: string): { value: unknown; issues: Issue[] } {
+  const position = positionOfTooDeep(text);
+  if (position !== undefined) return { value: undefined, issues: issuesIn(text.slice(0, position + 1)) };
+  const value: unknown = attempt(() => JSON.parse(text));
+  return { value, issues: value === undefined || isCanonical(text, value) ? [] : issuesIn(text) };
 }
 
 function issuesIn(text: string): Issue[] {
@@ -128,11 +125,10 @@ const parseString = (token: string): string => attempt(() => JSON.parse(token)) 
 
 /**
  * Whether `value` serializes to `text`, so that nothing was lost: a fast path for the many clients that serialize JSON as
- * JavaScript does. It does not decide on text that nests too deep, nor on unpaired surrogates and U+0000, which serialize unchanged.
+ * JavaScript does. It does not decide on unpaired surrogates and U+0000, which serialize unchanged.
  */
-function isCanonical(text: string, value: object): boolean {
-  return positionOfTooDeep(text) === undefined && !/\\u(?:d|0000)/.test(text) && JSON.stringify(value) === text;
-}
+const isCanonical = (text: string, value: unknown): boolean =>
+  !/\\u(?:d|0000)/.test(text) && JSON.stringify(value) === text;
 
 /** Whether a double holds the decimal value of `number` so that printing it gives the same value again. */
 function isExact(number: string): boolean {

@@ -185,8 +185,9 @@ export const ENDED_SESSION_SECONDS = 65 * 60;
 export const ENDED_SESSIONS_PER_SWEEP_MAX = 1000;
 /** How many ends of sessions and persons an environment stores. Beyond, all sessions of the person or the group end. */
 export const ENDED_SESSIONS_MAX = 100_000;
-/** How many verified sessions an instance of the Worker knows by their hashes. */
-export const VERIFIED_SESSIONS_MAX = 10_000;
+/** The texts of the verified sessions that an instance of the Worker caches, and how often it looks for expired ones. */
+export const VERIFIED_SESSIONS_UNITS_MAX = 2 * 1024 * 1024;
+export const VERIFIED_SESSIONS_SWEEP_SECONDS = 60;
 
 /** A call that the directory has not answered in this time is refused. */
 export const DIRECTORY_SECONDS_MAX = 8;

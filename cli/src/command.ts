@@ -4,21 +4,25 @@ import { CommandError } from "../../common/command-error.ts";
 import { describedTarget, namedContext, targetOf } from "./contexts/context-store.ts";
 import { type About, described } from "./help.ts";
 import { accessToDeployment, accessToEnvironment, type ServiceAccess, type ServiceOptions } from "./service-access.ts";
+import { readTypedLine } from "./support/option-file.ts";
 import { OutputError, print } from "./support/output.ts";
-import { jsonLineOf } from "./support/printable.ts";
+import { escapeInvisible, jsonLineOf } from "./support/printable.ts";
 
-/** The option for the reason of a change. */
-export const REASON = ["--reason <text>", "the reason of the change, for its event"] as const;
-
-/** The option without which a command changes nothing. */
-export const YES = ["--yes", "confirm; without it, nothing is changed"] as const;
+/** For commands with an undo, so that each command that changes something takes `--yes`. */
+export const UNASKED = ["--yes", "not needed: this command does not ask"] as const;
 
 const ENVIRONMENT = ["workspace", "environment"] as const;
 
-/** A command that calls the service. It may take the options that name an environment, and that for a reason. */
+/** Whether a command that makes an event can be undone. One that cannot be asks before. */
+export type Change = "undoable" | "final";
+
+/**
+ * A command that calls the service. It may take the options that name an environment, and those of a change. A final change
+ * that loses more than one thing names it in `lost`, and is not confirmed by --yes.
+ */
 export function serviceCommand(
   name: string,
-  { inEnvironment, takesReason, ...about }: About & { inEnvironment?: true; takesReason?: true },
+  { inEnvironment, change, lost, ...about }: About & { inEnvironment?: true; change?: Change; lost?: string },
 ): Command {
   const command = described(name, about)
     .option("--url <url>", "URL of the service (default: SERVICE_URL, the context in use, or http://localhost:8787)")
@@ -32,7 +36,13 @@ export function serviceCommand(
     command
       .addOption(new Option("--workspace <slug>", "the workspace of the environment").env("UG_WORKSPACE"))
       .addOption(new Option("--environment <name>", "Customer, Testing or untagged").env("UG_ENVIRONMENT"));
-  return takesReason ? command.option(...REASON) : command;
+  if (change) command.option("--reason <text>", "the reason of the change, for its event");
+  if (change === "undoable") command.option(...UNASKED);
+  if (change === "final")
+    command
+      .option("--yes", lost ? "not enough: give --confirm" : "confirm; without it, nothing is changed")
+      .option(`--confirm <${lost ?? "name"}>`, "confirm by the name of what is lost");
+  return command;
 }
 
 /** Sets the deployment of a command, and the environment that its context names, which variables do not replace by halves. */
@@ -98,19 +108,36 @@ export const operatorAction = actionWith(accessToDeployment);
 /** The action of a command for the API key of an environment, or for operators who name one. */
 export const environmentAction = actionWith(accessToEnvironment);
 
+/** The name of what is lost for good by a change, if anything is, and what to do if it was not confirmed. */
+export type Confirmation = { name?: string | undefined; todo?: string };
+
 /**
  * Says what a change will do, and to which deployment.
  *
- * @throws CommandError unless the user has confirmed it with --yes. Without a `command` that does the change, it has no undo.
+ * @throws CommandError unless the user has confirmed it: with --yes, with --confirm and the name, or in a terminal by an answer
  */
-export function requireYes(options: ServiceOptions, what: string, command?: string): void {
-  const would = `This would ${what}, at ${describedTarget(options.target)}`;
-  const unchanged =
-    command === undefined
-      ? ", which cannot be undone. Nothing was changed. To do it, add --yes."
-      : `. Nothing was changed. To do it: ${command}`;
-  if (!options.yes) throw new CommandError(would + unchanged, { code: "not_confirmed" });
+export function requireYes(options: ServiceOptions, what: string, confirmation: Confirmation): void {
+  const { name, todo } = confirmation;
+  const lost = todo === undefined ? ", which cannot be undone" : "";
+  const would = `This would ${what}, at ${describedTarget(options.target)}${lost}.`;
+  const isConfirmed = options.confirm === undefined ? options.yes === true : options.confirm === name;
+  const isAsked = options.confirm === undefined && !options.json && process.stdin.isTTY && process.stderr.isTTY;
+  if (!isConfirmed && !(isAsked && isTyped(name ?? "yes", would)))
+    throw new CommandError(
+      isAsked
+        ? "Not confirmed. Nothing was changed."
+        : `${would} Nothing was changed. ${todo ?? "To do it, add --yes."}`,
+      {
+        code: "not_confirmed",
+      },
+    );
   announce(options, what);
+}
+
+/** Whether the user of a terminal types this text. */
+function isTyped(text: string, sentence: string): boolean {
+  process.stderr.write(`${sentence} Type ${escapeInvisible(text)} to do it: `);
+  return readTypedLine() === text;
 }
 
 /** Says on standard error what a command is about to do, and to which deployment; not to a program that asks for JSON. */

@@ -23,10 +23,14 @@ const COMMANDS: Record<string, Record<string, Entry>> = {
   },
   "Run the service": {
     serve: [() => import("./commands/serve.ts"), "run the service on this machine"],
+    log: [
+      () => import("./commands/log.ts"),
+      "search the log of the service by environment, key, group, operator and time",
+    ],
     doctor: [() => import("./commands/doctor.ts"), "check a deployment, and say how to fix it"],
     environments: [() => import("./commands/environments.ts"), "list the environments of the deployment"],
-    backup: [() => import("./commands/backup.ts"), "back up environments and the registry, and verify backups"],
-    restore: [() => import("./commands/restore.ts"), "restore a backup into its environment, which must be empty"],
+    backup: [() => import("./commands/backup/backup.ts"), "back up environments and the registry, and verify backups"],
+    restore: [() => import("./commands/restore.ts"), "restore a backup into an empty environment, or one group of it"],
     erase: [() => import("./commands/erase.ts"), "permanently delete all groups, keys and events of an environment"],
   },
   "Your database": {
@@ -70,7 +74,7 @@ Exit codes:
   their own codes.
 
 Learn more:
-  ug <command> --help shows the options and examples of a command.${RELEASE ? "" : " In a clone of the project, run it as cli/ug.mjs."}
+  ug help <command> shows the options and examples of a command, and ug version the version.${RELEASE ? "" : " In a clone of the project, run it as cli/ug.mjs."}
   docs/reference/ug.md explains contexts, completion and daily work, and docs/integrators/bulk.md import and export.`,
 };
 

@@ -14,7 +14,20 @@ export const EXIT = { done: 0, refused: 1, wrongUsage: 2, unreachable: 3 } as co
  */
 const SUGGESTED = new Set([
   ...["groups", "keys", "operators", "sessions", "backup"],
-  ...["list", "show", "export", "events", "environments", "whoami", "why", "doctor", "prove", "context", "completion"],
+  ...[
+    "list",
+    "show",
+    "export",
+    "events",
+    "log",
+    "environments",
+    "whoami",
+    "why",
+    "doctor",
+    "prove",
+    "context",
+    "completion",
+  ],
 ]);
 
 /** The options that make a command do more than without them. None of them is suggested. */
@@ -30,7 +43,8 @@ const CREDENTIAL = /\bug[kot]_[\w-]{20}|\beyJ[\w-]+\.[\w-]+\.|\bpostgres(?:ql)?:
  * Runs a command line, without the names of the program and its script. Returns the exit code, and never throws for a failure
  * that its user can fix.
  */
-export async function runUg(args: readonly string[]): Promise<number> {
+export async function runUg(typed: readonly string[]): Promise<number> {
+  const args = asOptions(typed);
   const isJson = args.includes("--json");
   try {
     if (args.some((arg) => CREDENTIAL.test(arg)))
@@ -46,6 +60,13 @@ export async function runUg(args: readonly string[]): Promise<number> {
   } catch (error) {
     return args[0] === "serve" ? failToServe(error, args) : fail(error, isJson);
   }
+}
+
+/** `ug help groups list` and `ug version` as the options that they stand for. */
+function asOptions(args: readonly string[]): readonly string[] {
+  const [first, ...rest] = args;
+  if (first === "help") return [...rest, "--help"];
+  return first === "version" ? ["--version", ...rest] : args;
 }
 
 /** Reports at once why the service has ended. If it has not started, its socket then refuses calls for some seconds. */

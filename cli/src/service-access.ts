@@ -27,7 +27,7 @@ export type Credential = {
   fix?: string;
 };
 
-/** Options of the commands that call the service. The last four are only there where a command has them. */
+/** Options of the commands that call the service. The last five are only there where a command has them. */
 export type ServiceOptions = TargetOptions & {
   keyFile?: string;
   json?: boolean;
@@ -39,6 +39,7 @@ export type ServiceOptions = TargetOptions & {
   asOperator?: boolean;
   reason?: string;
   yes?: boolean;
+  confirm?: string;
 } & EnvironmentOptions;
 
 /** The calls that a command may make, and the error to show for one of theirs. */
@@ -61,13 +62,13 @@ export function accessToDeployment(options: ServiceOptions): ServiceAccess<Opera
 }
 
 /**
- * Access to an environment: that of the API key, or as an operator the one that the options name. The variables UG_WORKSPACE and
+ * Access to an environment: that of the API key, or as an operator the one that the options name. `stop` ends waits between tries. The variables UG_WORKSPACE and
  * UG_ENVIRONMENT count only if there is no API key.
  */
-export function accessToEnvironment(options: ServiceOptions): ServiceAccess<EnvironmentClient> {
+export function accessToEnvironment(options: ServiceOptions, stop?: AbortSignal): ServiceAccess<EnvironmentClient> {
   const { url } = options.target;
   const credential = givenCredential(options) ?? environmentCredential(options);
-  const connection = connectionTo(url);
+  const connection = connectionTo(url, { ...(stop && { stop }) });
   if (credential.kind === "api_key")
     return accessOf(new UserGroupClient({ ...connection, apiKey: credential.text }), url, credential);
   const operator = new OperatorClient({ ...connection, operatorKey: credential.text });

@@ -22,6 +22,8 @@ export type RequestEnv = {
   Bindings: Env;
   Variables: {
     requestId: string;
+    /** The pattern of the route that answers the request. */
+    pattern: string;
     /** The headers of every answer to this request. */
     headers: Record<string, string>;
     credential?: Credential;

@@ -46,6 +46,8 @@ import { SplitRouter } from "./split-router.ts";
  */
 const answerAndLog = createMiddleware<RequestEnv>(async (c, next) => {
   const startedAt = Date.now();
+  const pattern = routePath(c, -1);
+  c.set("pattern", pattern);
   c.set("requestId", crypto.randomUUID());
   c.set("headers", { "X-Request-Id": c.get("requestId"), "Cache-Control": "no-store" });
   await next();
@@ -55,7 +57,7 @@ const answerAndLog = createMiddleware<RequestEnv>(async (c, next) => {
   log[status >= 500 ? "error" : "info"]({
     method: c.req.method,
     // The route's pattern and not the path itself, which may hold a credential by mistake.
-    path: routePath(c, -1).replace(/\/\*$/, ""),
+    path: pattern.replace(/\/\*$/, ""),
     status,
     failure: c.get("failureCode"),
     key_id: c.get("keyId"),
@@ -102,7 +104,7 @@ const configuredOnly = createMiddleware<AppEnv>(async (c, next) => {
   const ring = await ringOf(c.env);
   const jurisdiction = readSetting(c.env, "JURISDICTION");
   reportUnreadable(c.env);
-  const isReadiness = routePath(c, -1).startsWith(READY);
+  const isReadiness = c.get("pattern").startsWith(READY);
   const unreadable = isReadiness || !ring.ok || !jurisdiction.ok ? unreadableSettings(c.env) : [];
   if (unreadable.length > 0) c.set("problem", unreadable.join(" "));
   if (isReadiness && unreadable.length > 0) return refuse(c, { code: "not_ready", failed: ["settings"] });

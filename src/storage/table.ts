@@ -1,23 +1,18 @@
 /** The column of a field: `createdAt` is in `created_at`. */
 const columnOf = (field: string): string => field.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 
-function selected(field: string): string {
-  const column = columnOf(field);
-  return column === field ? field : `${column} AS ${field}`;
-}
-
 /** One table, or some of its columns. Each statement is a complete text, because the runtime caches prepared ones by their text. */
 export class Table<Row extends Record<string, SqlStorageValue>> {
   readonly #sql: SqlStorage;
   readonly #name: string;
-  readonly #fields: readonly (keyof Row & string)[];
+  readonly #columns: ReadonlyMap<keyof Row & string, string>;
   readonly #selected: string;
 
   constructor(sql: SqlStorage, name: string, fields: readonly (keyof Row & string)[]) {
     this.#sql = sql;
     this.#name = name;
-    this.#fields = fields;
-    this.#selected = fields.map(selected).join(", ");
+    this.#columns = new Map(fields.map((field) => [field, columnOf(field)]));
+    this.#selected = [...this.#columns].map(([field, column]) => `${column} AS ${field}`).join(", ");
   }
 
   /** The rows of a condition, which may end with their order and a limit. */
@@ -53,15 +48,21 @@ export class Table<Row extends Record<string, SqlStorageValue>> {
   }
 
   #insertion(row: Given<Row>, verb: InsertVerb): { statement: string; values: SqlStorageValue[] } {
-    const given = this.#fields.filter((field) => row[field] !== undefined);
-    const columns = given.map(columnOf).join(", ");
-    const statement = `${verb} INTO ${this.#name} (${columns}) VALUES (${given.map(() => "?").join(", ")})`;
-    return { statement, values: given.map((field) => row[field] ?? null) };
+    const columns: string[] = [];
+    const values: SqlStorageValue[] = [];
+    for (const [field, column] of this.#columns) {
+      const value = row[field];
+      if (value === undefined) continue;
+      columns.push(column);
+      values.push(value);
+    }
+    const marks = columns.map(() => "?").join(", ");
+    return { statement: `${verb} INTO ${this.#name} (${columns.join(", ")}) VALUES (${marks})`, values };
   }
 
   /** Sets one field of the row with this id. */
   set(id: number, field: keyof Row & string, value: SqlStorageValue): void {
-    this.#sql.exec(`UPDATE ${this.#name} SET ${columnOf(field)} = ? WHERE id = ?`, value, id);
+    this.#sql.exec(`UPDATE ${this.#name} SET ${this.#columns.get(field)} = ? WHERE id = ?`, value, id);
   }
 
   /** Deletes the rows of a condition. */

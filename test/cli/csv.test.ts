@@ -79,6 +79,19 @@ describe("import", () => {
     ]);
   });
 
+  it.for([
+    ["Excel, CSV UTF-8 with semicolons", "\ufeffuser_group_id;name;properties.note;\r\n0019;Ä;;\r\n;;;\r\n"],
+    ["Excel, of a file that names its delimiter", "\ufeffsep=;\r\nuser_group_id;name;properties.note\r\n0019;Ä;\r\n"],
+    ["LibreOffice, with each text in quotation marks", '"user_group_id","name",,\n"0019","Ä",,\n,,,\n'],
+    ["Numbers, with a filled table of its own size", "user_group_id,name,,,\r\n0019,Ä, ,,\r\n,,,,\r\n,,,,\r\n"],
+    ["Google Sheets, without an end of the last line", "user_group_id,name,\r\n0019,Ä,"],
+    ["a database, with bars", "sep=|\nuser_group_id|name\n0019|Ä\n"],
+  ] as const)("takes what %s writes", async ([program, text], { expect }) => {
+    const { groups, contents } = await environment(program.replaceAll(/\W/g, "-").toLowerCase().slice(0, 30));
+    expect((await groups("import", fileOf(text), "--yes")).stdout).toBe("created 1, found 0, differs 0, refused 0");
+    expect(await contents()).toMatchObject([{ userGroupId: "0019", name: "Ä", properties: null }]);
+  });
+
   it("imports mappings and states, with any delimiter, from standard input too", async ({ expect }) => {
     const { apiKey, contents } = await environment("stdin");
     const child = startCommand("groups", ["import", "-", "--format", "csv", "--concurrency", "1"], { API_KEY: apiKey });
@@ -127,7 +140,13 @@ describe("import", () => {
       Buffer.from("user_group_id,name\na,M\xfcller\n", "latin1"),
       "iconv -f WINDOWS-1252 -t UTF-8",
     ],
-    ["UTF-16", Buffer.from("\ufeffuser_group_id\na\n", "utf16le"), "iconv -f UTF-16 -t UTF-8"],
+    ["UTF-16", Buffer.from("\ufeffuser_group_id\na\n", "utf16le"), "is a text in UTF-16"],
+    ["UTF-16 without a mark", Buffer.from("user_group_id\na\n", "utf16le"), "is a text in UTF-16"],
+    ["a workbook of Excel", Buffer.from("PK\x03\x04\x14\0\x06\0[Content_Types].xml"), "is a workbook"],
+    ["a workbook of an old Excel", Buffer.from("d0cf11e0a1b11ae1", "hex"), "is a workbook of an old Excel (.xls)"],
+    ["another delimiter than it says", "sep=,\nuser_group_id;name\na;b\n", "no column user_group_id"],
+    ["a value in a column without a name", "user_group_id,,name\na,x,b\n", "row 2: column 2 has a value, and no name"],
+    ["cells that are missing", "user_group_id,name\na,b\nc\n", "row 3: it has 1 cells, and the header 2."],
     ["nothing", "", "no column user_group_id"],
   ] as const)("imports nothing of a CSV with %s, and says what to do", async ([name, text, sentence], { expect }) => {
     const { groups, contents } = await environment(name.replaceAll(/\W/g, "-").toLowerCase());
@@ -191,6 +210,19 @@ describe("dry run", () => {
     expect(JSON.parse(dry.stdout)).toMatchObject({ create: { length: 10 }, leave: 150, differs: 0 });
   });
 
+  it("warns of ids that have lost the zeros at their beginning, and of no others", async ({ expect }) => {
+    const { groups, client } = await environment("dry-zeros");
+    for (const userGroupId of ["000019", "20", "0", "7a"]) await client.ensure({ userGroupId });
+    const file = fileOf("user_group_id\n19\n20\n00\n7\n07a\n");
+    const { stdout } = await groups("import", file, "--dry-run");
+    expect(stdout.split("\n").filter((line) => line.includes("zeros"))).toEqual([
+      'Has "19" lost zeros? There is a group "000019".',
+      'Has "00" lost zeros? There is a group "0".',
+      "Spreadsheets remove zeros at the beginning of numbers: format the column of ids as text, and fill it again.",
+    ]);
+    expect(JSON.parse((await groups("import", file, "--dry-run", "--json")).stdout).without_zeros).toHaveLength(2);
+  });
+
   it("reports lines that name no group or repeat one", async ({ expect }) => {
     const { groups } = await environment("dry-refused");
     const file = fileOf('{"user_group_id":"a"}\nnonsense\n{"user_group_id":"a"}\n{"name":"x"}\n', "ndjson");
@@ -239,9 +271,9 @@ describe("export", () => {
     await operator.inEnvironment({ workspace: "csv-types", environment: "Testing" }).suspendByNumber({ teamId: 2 });
     const { stdout, stderr } = await groups("export", "--format", "csv", "--delimiter", ";", "--bom");
     expect(stdout.split("\r\n")).toEqual([
-      "user_group_id;name;state;properties.empty;properties.l;properties.n;properties.none;properties.t",
-      "a;a;active;;[1];1;null;x",
-      "b;b;suspended;;;;;y",
+      "user_group_id;name;state;team_id;properties.empty;properties.l;properties.n;properties.none;properties.t",
+      "a;a;active;1;;[1];1;null;x",
+      "b;b;suspended;2;;;;;y",
     ]);
     expect(stderr).toContain("Values that are not texts, or are empty: 4.");
     expect((await groups("import", fileOf(stdout), "--update")).stdout).toBe(

@@ -1,4 +1,5 @@
-import { describe, inject, it, onTestFinished } from "vitest";
+import { describe, inject, it, onTestFinished, vi } from "vitest";
+import { timeReader } from "../../cli/src/option-values.ts";
 import { OperatorClient, UserGroupClient } from "../../client/src/index.ts";
 import { pageOf } from "../proof/restore-pages.ts";
 import { type Outcome, outcomeOf, runCommand, startCommand } from "../support/node/commands.ts";
@@ -272,12 +273,118 @@ it("--until ends before a time, and --since continues with the rest", async ({ e
   expect(rest.stdout).toMatch(/^\S+ +user_group.created +"until-later"[^\n]*$/);
   const all = ["--all", "--until", until.toISOString(), "--user-group-id", "until-later"];
   expect((await operatorEvents(all, operatorToken)).stdout).toBe("");
-  for (const wrong of [
-    ["--until", "soon"],
-    ["--until", until.toISOString(), "--follow"],
-  ])
-    expect((await events(wrong, apiKey)).status).toBe(2);
-  expect((await operatorEvents(["--all", "--cursor", "latest"], operatorToken)).status).toBe(2);
+});
+
+it.for([
+  ["--until", "soon"],
+  ["--until", "1h", "--follow"],
+  ["--limit", "3", "--follow"],
+  ["--newest-first", "--follow"],
+  ["--newest-first", "--cursor", "x"],
+  ["--since", "1h", "--until", "2h"],
+  ["--all", "--cursor", "latest"],
+  ["--all", "--limit", "3"],
+  ["--team-id", "1", "--follow"],
+  ["--team-id", "1", "--actor", "system"],
+  ["--team-id", "0"],
+])("refuses with status 2: %j", async (args, { expect }) => {
+  expect((await operatorEvents(args, operatorToken)).status).toBe(2);
+});
+
+describe.each(["UTC", "Europe/Berlin", "Pacific/Apia"])("with the time zone %s, a time is", (zone) => {
+  const read = (text: string) => {
+    vi.stubEnv("TZ", zone);
+    onTestFinished(() => void vi.unstubAllEnvs());
+    return timeReader("since")(text).toISOString();
+  };
+
+  it.for([
+    ["2026-01-31", "2026-01-31T00:00:00.000Z"],
+    ["2026-10-25T02:30:00+01:00", "2026-10-25T01:30:00.000Z"],
+    ["2026-10-25t02:30:00z", "2026-10-25T02:30:00.000Z"],
+    ["2026-01-01T00:00:00.0000001-00:30", "2026-01-01T00:30:00.001Z"],
+  ] as const)("%s", ([text, time], { expect }) => expect(read(text)).toBe(time));
+
+  it.for([
+    ...["2026", "2026-02-30", "2026-11-31", "10/25/2026", "20261025", "2026-10-25 00:00:00Z", "tomorrow", "", "12"],
+    ...["2026-10-25T00:00", "2026-10-25T02:30:00", "2026-10-25T00:00Z", "2026-10-25T24:00:00Z", "2026-12-31T23:59:60Z"],
+    ...["2026-01-01T00:00:00+24:00", "-5m", "1.5h", "5 m", "999999999d", "1w", "+1h"],
+  ])("not %j", (text, { expect }) => expect(() => read(text)).toThrow(/^Give --since as a time with its zone/));
+
+  it("an age", ({ expect }) => {
+    vi.useFakeTimers({ toFake: ["Date"], now: Date.parse("2026-03-29T12:00:00Z") });
+    onTestFinished(() => void vi.useRealTimers());
+    expect(["30m", "12h", "7d"].map(read)).toEqual([
+      "2026-03-29T11:30:00.000Z",
+      "2026-03-29T00:00:00.000Z",
+      "2026-03-22T12:00:00.000Z",
+    ]);
+  });
+});
+
+describe("--newest-first", () => {
+  const HOUR_MS = 3_600_000;
+
+  /** A service whose feed has an event at each of these ages, in milliseconds, the oldest first. */
+  const feedOf = (ages: readonly number[]) => {
+    const now = Date.now();
+    const all = ages.map((age, index) => ({
+      ...{ id: index + 1, at: new Date(now - age).toISOString(), type: "t", request_id: "r" },
+      actor: { kind: "system", id: null, name: "x" },
+    }));
+    return standIn(({ path }) => {
+      const query = new URL(path, "http://x").searchParams;
+      const since = query.get("since") ?? "";
+      const start = since === "" ? Number(query.get("cursor") ?? 0) : all.findIndex(({ at }) => at >= since);
+      const page = start === -1 ? [] : all.slice(start, start + Number(query.get("limit")));
+      const next = page.at(-1)?.id ?? all.length;
+      return {
+        status: 200,
+        body: { success: 1, events: page, next_cursor: String(next), has_more: next < all.length },
+      };
+    });
+  };
+  const idsOf = ({ stdout }: Outcome) => stdout.split("\n").map((line) => Number(JSON.parse(line).id));
+
+  it("prints the last events of a long feed without reading all of it, and goes on where it ended", async ({
+    expect,
+  }) => {
+    const ages = Array.from({ length: 9_000 }, (_, index) => ((9_000 - index) * HOUR_MS) / 5);
+    const { url: at, received } = await feedOf(ages);
+    const newest = (...args: string[]) =>
+      runCommand("events", ["--newest-first", "--json", ...args], { API_KEY: "k", SERVICE_URL: at });
+    const first = await newest("--limit", "20");
+    expect(idsOf(first)).toEqual(Array.from({ length: 20 }, (_, index) => 9_000 - index));
+    expect(received.length).toBeLessThan(6);
+    const [, until = ""] = /--until (\S+)$/.exec(first.stderr) ?? [];
+    expect(idsOf(await newest("--limit", "3", "--until", until))).toEqual([8_981, 8_980, 8_979]);
+    expect(idsOf(await newest("--since", "1h"))).toEqual([9_000, 8_999, 8_998, 8_997]);
+    expect(idsOf(await newest())).toHaveLength(1_000);
+    expect(new Set(idsOf(await newest("--limit", "9000"))).size).toBe(9_000);
+  });
+
+  it("prints an environment, the deployment, and all of them in the order of time", async ({ expect }) => {
+    const operator = new OperatorClient({ url, operatorKey: operatorToken });
+    const issued = await operator.issueOperator({ name: "newest", role: "admin" });
+    const own = new OperatorClient({ url, operatorKey: issued.key });
+    for (const environment of ["Customer", "Testing"] as const)
+      await own.issueKey({ workspace: "events-newest", environment, name: environment });
+    await own.issueKey({ workspace: "events-newest", environment: "Customer", name: "last" });
+    const filter = ["--newest-first", "--since", "1h", "--actor", `operator:${issued.operator.id}`];
+    const subjectsOf = async (...args: string[]) =>
+      (await operatorEvents([...filter, ...args], operatorToken)).stdout
+        .split("\n")
+        .map((line) => line.split(/ {2,}/).at(-2));
+    const newestKey = 'key 2 "last"';
+    expect(await subjectsOf("--workspace", "events-newest", "--environment", "Customer")).toEqual([
+      newestKey,
+      'key 1 "Customer"',
+    ]);
+    expect(await subjectsOf("--deployment", "--limit", "1")).toEqual(["environment events-newest/Testing"]);
+    // Two events of one millisecond in two feeds have no order.
+    const [first, ...others] = await subjectsOf("--all", "--limit", "3");
+    expect([first, others.toSorted()]).toEqual([newestKey, ["environment events-newest/Testing", 'key 1 "Testing"']]);
+  });
 });
 
 describe("the events of one group", () => {
@@ -296,14 +403,21 @@ describe("the events of one group", () => {
     expect(json.stdout.split("\n").map((line) => JSON.parse(line))).toMatchObject([{ type: "user_group.created" }]);
   });
 
-  it.for([
-    ["--newest-first"],
-    ["--team-id", "1"],
-    ["--team-id", "1", "--newest-first", "--follow"],
-    ["--team-id", "1", "--newest-first", "--actor", "system"],
-    ["--team-id", "0", "--newest-first"],
-  ])("need both options and no other: %o", async (args, { expect }) => {
-    expect((await events(args, "ugk_testing_x")).status).toBe(2);
+  it("are printed between two times, oldest first, and page by page", async ({ expect }) => {
+    const { apiKey, client } = await changed("events-history-pages");
+    const typesOf = async (...args: string[]) => {
+      const { stdout, stderr } = await events(["--team-id", "1", ...args], apiKey);
+      return { types: stdout.split("\n").map((line) => line.split(/ +/)[1]), next: /--cursor (\S+)/.exec(stderr)?.[1] };
+    };
+    await client.suspendByNumber({ teamId: 1 });
+    const [, second] = await Array.fromAsync(client.history({ teamId: 1 }));
+    expect((await typesOf()).types).toEqual(["user_group.created", "user_group.updated", "user_group.suspended"]);
+    expect((await typesOf("--limit", "1")).types).toEqual(["user_group.created"]);
+    expect((await typesOf("--since", "1h", "--until", second?.at ?? "")).types).not.toContain("user_group.suspended");
+    const first = await typesOf("--newest-first", "--limit", "2");
+    expect(first.types).toEqual(["user_group.suspended", "user_group.updated"]);
+    const rest = await typesOf("--newest-first", "--limit", "2", "--cursor", first.next ?? "");
+    expect(rest).toEqual({ types: ["user_group.created"], next: undefined });
   });
 
   it("are refused for a number that no group had", async ({ expect }) => {

@@ -196,7 +196,11 @@ describe("with an API key", () => {
       stdout: "",
       stderr: `This would purge ${named} purge 1 --yes`,
     });
-    expect((await groups("restore", "1")).status).toBe(0);
+    const confirmed = ["purge", "1", "--confirm"];
+    expect((await groups(...confirmed, "acme-2")).stderr).toContain(`This would purge ${named} purge 1 --yes`);
+    expect((await groups("restore", "1", "--yes")).status).toBe(0);
+    await groups("delete", "acme", "--yes");
+    expect((await groups(...confirmed, "acme")).stdout).toContain("Purged group 1");
   });
 
   it("lists groups by state and prefix, up to a limit", async ({ expect }) => {
@@ -227,6 +231,7 @@ describe("with an API key", () => {
     const { stdout } = await groups("show", "--id", "acme");
     expect(stdout).toMatch(/\n\nmapping +null\nproperties +\{"region":"eu"\}$/);
     const shown = JSON.parse((await groups("show", "1", "--json")).stdout);
+    expect(JSON.parse((await groups("show", "acme", "--json")).stdout)).toEqual(shown);
     expect([shown.user_group]).toEqual(JSON.parse((await groups("list", "--limit", "1", "--json")).stdout).user_groups);
     expect(JSON.parse((await groups("export")).stdout.split("\n")[0] ?? "")).toEqual(shown.user_group);
     expect((await groups("show", "--id", "Acme")).status).toBe(1);
@@ -396,15 +401,15 @@ describe("rotate", () => {
 });
 
 it.for([
-  ["no group", ["show"], "Name one group: by its number, as list shows it, or with --id.", 2],
+  ["no group", ["show"], "Name one group: by its number or its user_group_id, or with --id.", 2],
   ["a number and an id", ["show", "1", "--id", "acme"], "Name one group", 2],
-  ["an id in place of the number", ["delete", "acme"], "Give the number as a positive whole number", 2],
-  ["a path", ["purge", "../keys/1", "--yes"], "Give the number as a positive whole number", 2],
+  ["an id that no group has", ["delete", "acme"], 'There is no group with the id "acme"', 1],
+  ["a path", ["purge", "../keys/1", "--yes"], 'There is no group with the id "../keys/1"', 1],
   ["a group for a list", ["list", "1"], "Too many arguments", 2],
   ["an unknown state", ["list", "--state", "gone"], "Allowed choices are active, suspended, deleted", 2],
   ["a search for accents alone", ["list", "--search", "\u0301"], "This search consists of accents alone", 1],
   ["a limit that is no number", ["list", "--limit", "all"], "Give --limit as a whole number from 1 to 100000.", 2],
-  ["an option of another command", ["suspend", "1", "--yes"], "Unknown option '--yes'", 2],
+  ["an option of another command", ["suspend", "1", "--confirm", "acme"], "Unknown option '--confirm'", 2],
   ["all groups and one", ["rotate", "1", "--all"], "Name one group, or give --all", 2],
   ["an environment without its workspace", ["list", "--environment", "Testing"], "Give --workspace", 2],
 ] as const)("refuses %s with one sentence and a status", async ([, args, sentence, expected], { expect }) => {

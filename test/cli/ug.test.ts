@@ -1,10 +1,16 @@
-import { writeFileSync } from "node:fs";
+import { execFileSync, spawnSync } from "node:child_process";
+import { once } from "node:events";
+import { readFileSync, writeFileSync } from "node:fs";
+import { createServer as createTlsServer } from "node:https";
 import { join } from "node:path";
 import { setImmediate as immediate } from "node:timers/promises";
 import type { Command } from "commander";
-import { inject, it, onTestFinished, vi } from "vitest";
+import { describe, inject, it, onTestFinished, vi } from "vitest";
 import { ugCommand } from "../../cli/src/grammar.ts";
+import { causeOf, unreachable } from "../../cli/src/support/service.ts";
+import { tableOf, tableOfItems } from "../../cli/src/support/table.ts";
 import { UserGroupClient } from "../../client/src/index.ts";
+import { hasOpenssl } from "../support/node/certificate.ts";
 import { outcomeOf, runCommand, startCommand } from "../support/node/commands.ts";
 import { newFolder } from "../support/node/new-folder.ts";
 import { runIn } from "../support/node/service.ts";
@@ -97,7 +103,19 @@ it("suggests no command that changes something, whatever word is unknown", async
       }
     }
   expect([...suggested].toSorted()).toEqual([
-    ...["backup", "completion", "context", "doctor", "environments", "events", "export", "groups", "keys", "list"],
+    ...[
+      "backup",
+      "completion",
+      "context",
+      "doctor",
+      "environments",
+      "events",
+      "export",
+      "groups",
+      "keys",
+      "list",
+      "log",
+    ],
     ...["operators", "prove", "sessions", "show", "whoami", "why"],
   ]);
 });
@@ -126,6 +144,126 @@ it("shows its commands in groups, with examples, exit codes and where to learn m
     ...["Examples", "Credentials", "Other variables", "Exit codes", "Learn more"],
   ]);
   expect(stdout).not.toMatch(/^ {2}complete\b/m);
+});
+
+it("shows help and version as a command, too", async ({ expect }) => {
+  expect(await ug(["help"])).toEqual(await ug(["--help"]));
+  expect(await ug(["help", "groups", "list"])).toEqual(await ug(["groups", "list", "--help"]));
+  expect(await ug(["version"])).toEqual(await ug(["--version"]));
+});
+
+it("aligns wide characters, and fits lists into 40 columns", ({ expect }) => {
+  const rows = [
+    ["id", "x"],
+    ["日本", "x"],
+    ["\uff21", "x"],
+    ["ﾊﾝ", "x"],
+    ["e\u0301\u0300", "x"],
+    ["नि", "x"],
+    ["🇩🇪👍🏽", "x"],
+    ["한\u1112\u1161", "x"],
+  ];
+  const before = tableOf(rows)
+    .split("\n")
+    .map((line) => line.slice(0, -1));
+  const blanks = [4, 2, 4, 4, 5, 5, 2, 2];
+  expect(before).toEqual(rows.map(([cell = ""], index) => cell + " ".repeat(blanks[index] ?? 0)));
+  const items = [{ team_id: 1, provided_id: "acme", created_at: "2026-01-31T09:00:00.000Z", suspended_reason: null }];
+  const fields = Object.keys(items[0] ?? {});
+  expect(tableOfItems(fields, items, 80).split("\n")).toHaveLength(2);
+  expect(tableOfItems(fields, [...items, ...items], 40).split("\n\n")).toEqual(
+    Array(2).fill("team_id: 1\nprovided_id: acme\ncreated_at: 2026-01-31T09:00:00.000Z\nsuspended_reason: -"),
+  );
+});
+
+it.skipIf(spawnSync("script", ["--version"]).status !== 0)(
+  "asks in a terminal for the name of what is lost",
+  async ({ expect }) => {
+    const groups = new UserGroupClient({ url, apiKey: key });
+    const { group } = await groups.ensure({ userGroupId: "ug asked" });
+    await groups.removeByNumber({ teamId: group.teamId });
+    const purge = async (typed: string) => {
+      const command = `${process.execPath} -- cli/ug.mjs groups purge ${group.teamId}`;
+      const child = runIn(folder, ["script", "-qec", command, "/dev/null"], {
+        ...process.env,
+        SERVICE_URL: url,
+        API_KEY: key,
+        XDG_CONFIG_HOME: "/nonexistent",
+      });
+      child.stdin?.write(typed);
+      const outcome = await outcomeOf(child);
+      return [outcome.status, outcome.stdout];
+    };
+    expect(await purge("yes\n")).toEqual([
+      1,
+      expect.stringMatching(/Type ug asked to do it: [\s\S]*Not confirmed\. Nothing was changed\./),
+    ]);
+    expect(await purge("ug asked\n")).toEqual([0, expect.stringContaining(`Purged group ${group.teamId}`)]);
+  },
+);
+
+describe("says why it cannot reach a service, and what to do, without a second try:", () => {
+  it.skipIf(!hasOpenssl).for([
+    ["a certificate that has expired", ["-days", "-1"], "localhost", true, "has expired. Renew it in the proxy."],
+    [
+      "a certificate of another host",
+      ["-days", "2"],
+      "example.com",
+      true,
+      "is of another host. Give the host that it names",
+    ],
+    [
+      "a certificate that signs itself",
+      ["-days", "2"],
+      "localhost",
+      false,
+      "set NODE_EXTRA_CA_CERTS to the file of its certificate",
+    ],
+  ] as const)("%s", async ([, days, host, isTrusted, sentence], { expect }) => {
+    const at = newFolder();
+    const openssl = (...args: string[]) => execFileSync("openssl", args, { cwd: at, stdio: "ignore" });
+    writeFileSync(join(at, "names"), `subjectAltName=DNS:${host}`);
+    openssl(
+      "req",
+      "-new",
+      "-newkey",
+      "rsa:2048",
+      "-nodes",
+      "-keyout",
+      "key",
+      "-out",
+      "request",
+      "-subj",
+      `/CN=${host}`,
+    );
+    openssl("x509", "-req", "-in", "request", "-signkey", "key", "-out", "cert", "-extfile", "names", ...days);
+    let connections = 0;
+    const server = createTlsServer({ key: readFileSync(join(at, "key")), cert: readFileSync(join(at, "cert")) });
+    server.on("connection", () => {
+      connections += 1;
+    });
+    await once(server.listen(0, "127.0.0.1"), "listening");
+    onTestFinished(() => void server.close());
+    const trust = isTrusted ? { NODE_EXTRA_CA_CERTS: join(at, "cert") } : {};
+    const args = ["--url", `https://localhost:${Object(server.address()).port}`];
+    const { status, stderr } = await outcomeOf(startCommand("whoami", args, { API_KEY: key, ...trust }));
+    expect([status, stderr, connections]).toEqual([3, expect.stringContaining(sentence), 1]);
+  });
+
+  it.for([
+    ["ENOTFOUND", "DNS knows no such host. Check the spelling of --url or SERVICE_URL."],
+    ["EAI_AGAIN", "DNS does not answer. Check the network of this machine, and try again."],
+    ["ERR_SSL_WRONG_VERSION_NUMBER", "does not speak TLS. Check the port."],
+    ["ECONNREFUSED", "Start it, or give another as --url or SERVICE_URL."],
+    ["EHOSTUNREACH", ": no route to host. Start it"],
+  ] as const)("%s", ([code, sentence], { expect }) => {
+    const cause = Object.assign(new Error("no route to host"), { code });
+    for (const error of [
+      new TypeError("fetch failed", { cause }),
+      new TypeError("x", { cause: new AggregateError([cause]) }),
+    ])
+      expect(unreachable(new URL("https://x.example"), causeOf(error)).message).toContain(sentence);
+  });
 });
 
 it("mints a session that a page can present, and prints nothing else", async ({ expect }) => {

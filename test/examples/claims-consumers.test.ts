@@ -62,7 +62,12 @@ describe("row-level security", () => {
   }
 
   async function runProgram(program: string, file: string, session: string): Promise<unknown[]> {
-    const env = { SERVICE_URL: url, AUDIENCE: audienceOf(session), DATABASE_URL: postgres.url("backend") };
+    const env = {
+      SERVICE_URL: url,
+      AUDIENCE: audienceOf(session),
+      DATABASE_URL: postgres.url("backend"),
+      PYTHONPATH: "python",
+    };
     const child = runIn(".", [program, file], env);
     child.stdin?.end(session);
     return JSON.parse((await outcomeOf(child)).stdout);

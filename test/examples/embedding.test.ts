@@ -149,7 +149,6 @@ it.for([
   ["embedding.md", "sign-up.ts"],
   ["embedding.md", "backend.ts"],
   ["verifying.md", "row-level-security.sql"],
-  ["verifying.md", "bound_query.py"],
   ["verifying.md", "customer-databases.ts"],
 ] as const)("docs/integrators/%s shows %s as it is", ([page, file], { expect }) => {
   expect(readFileSync(`docs/integrators/${page}`, "utf8")).toContain(
@@ -162,17 +161,13 @@ it("runs every file of examples/embedding", ({ expect }) => {
     "VerifySession.java",
     "backend.ts",
     "bound-query.ts",
-    "bound_query.py",
     "customer-databases.ts",
     "orders.py",
     "orders.ts",
     "page.html",
-    "requirements.txt",
     "row-level-security.sql",
     "row-level-security.ts",
-    "session_endpoints.py",
     "sign-up.ts",
     "verify-jose.ts",
-    "verify_pyjwt.py",
   ]);
 });

@@ -55,6 +55,7 @@ const printedBy =
   };
 
 const KIT = "[`requireSession`](server-kit.md#requiresession), with `audience`";
+const PYTHON_KIT = "[the kit](server-kit.md#python), with `audience`";
 const VERIFIER = "[its recipe](verifying.md#verify-a-session-offline), with `AUDIENCE`";
 const LIBRARY = "[an example](#jwt-libraries), with `AUDIENCE`";
 const GATEWAY = "[gateways.md](gateways.md); `audience` is in the call";
@@ -64,6 +65,7 @@ const bound = (placeholder: string) =>
 const generated = (document: string) => `a client generated from \`/${document}\``;
 
 const FOREIGN = "test/all/examples/foreign-credentials.test.ts";
+const FRAMEWORKS = "test/all/python/frameworks.test.ts";
 const GATEWAYS = "test/examples/gateways.test.ts";
 const GENERATED = "examples/test/generated-clients.test.ts";
 const CLAIMS = "test/examples/claims-consumers.test.ts";
@@ -110,9 +112,12 @@ const SERVERS: Consumer[] = ["Express", "Fastify", "Hono"].map((name) =>
   works(name, KIT, tests(KIT_TESTS, `in a server of ${name}`), ofNpm(name.toLowerCase())),
 );
 
+const PYTHON_SERVERS: Consumer[] = ["Flask", "FastAPI", "Django"].map((name) =>
+  works(name, PYTHON_KIT, tests(FRAMEWORKS, `a product in ${name}`), ofPython(name.toLowerCase())),
+);
+
 const VERIFIERS: Consumer[] = [
   works("jose", VERIFIER, tests("test/examples/foreign-credentials.test.ts", "verify-jose.ts"), ofNpm("jose")),
-  works("PyJWT", VERIFIER, tests(FOREIGN, "verify_pyjwt.py"), ofPython("jwt")),
   works("fast-jwt", LIBRARY, tests(FOREIGN, "verify-fast-jwt.ts"), ofNpm("fast-jwt")),
   works("joserfc", LIBRARY, tests(FOREIGN, "verify_joserfc.py"), ofPython("joserfc")),
   works("Java", VERIFIER, tests(FOREIGN, "VerifySession.java"), () => versionBy(["java", "--version"])),
@@ -188,6 +193,7 @@ export const CONSUMERS: readonly Consumer[] = [
   ...DATABASE_APIS,
   ...QUERY_BUILDERS,
   ...SERVERS,
+  ...PYTHON_SERVERS,
   ...VERIFIERS,
   ...PROXIES,
   ...HTTP_CLIENTS,

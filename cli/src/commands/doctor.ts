@@ -17,7 +17,7 @@ import { checkProviderKeys } from "../doctor/provider-keys.ts";
 import { RELEASE, TRY } from "../release.ts";
 import { DEFAULT_SECRETS_FILE } from "../serve/options.ts";
 import { anyCredential, type Credential, explainedError, type ServiceOptions } from "../service-access.ts";
-import { LOCAL_URL } from "../support/service.ts";
+import { causeOf, LOCAL_URL } from "../support/service.ts";
 import { connectionTo, FIRST_ANSWER_MS_MAX } from "../support/transport.ts";
 import { callerOf } from "./whoami.ts";
 
@@ -90,8 +90,7 @@ async function read(path: string, url: URL) {
   return { status: response.status, date: response.headers.get("Date"), text: await response.text() };
 }
 
-const causeOf = (error: unknown): string =>
-  error instanceof Error && error.cause instanceof Error ? error.cause.message : String(error);
+const sentenceOf = (error: unknown): string => causeOf(error).sentence;
 
 /** Whether a page was read, and is none of the service. */
 const isMalformed = (error: unknown): boolean => error instanceof SyntaxError || error instanceof z.ZodError;
@@ -99,9 +98,9 @@ const isMalformed = (error: unknown): boolean => error instanceof SyntaxError ||
 /** Whether the service responds, which version it is, and whether its clock agrees with this one. */
 async function checkService(url: URL): Promise<{ findings: Finding[]; isUp: boolean }> {
   const startedAt = Date.now();
-  const page = await read("/health", url).catch(causeOf);
+  const page = await read("/health", url).catch(sentenceOf);
   const start = url.origin === LOCAL_URL ? ` Start it with ${TRY}, or give --url.` : "";
-  if (typeof page === "string") return down(REACHABLE, `${url.origin} cannot be reached: ${page}.${start}`);
+  if (typeof page === "string") return down(REACHABLE, `${url.origin} cannot be reached${page}${start}`);
   const { data: body } = Health.safeParse(parse(page.text));
   if (!body)
     return down(REACHABLE, `The server at ${url.origin} (status ${page.status}) is not the user group service.`);
@@ -151,7 +150,7 @@ async function checkReadiness(url: URL): Promise<Finding> {
     return failed(check, found.includes("settings") ? `${what} ${UNREADABLE}` : what);
   } catch (error) {
     const foreign = "/ready is not answered by this service. Check the proxy in front of it.";
-    return failed(check, isMalformed(error) ? foreign : `/ready cannot be read: ${causeOf(error)}.`);
+    return failed(check, isMalformed(error) ? foreign : `/ready cannot be read${sentenceOf(error)}`);
   }
 }
 
@@ -169,7 +168,7 @@ async function checkKeys(url: URL): Promise<{ finding: Finding; shown?: unknown[
     const { keys } = JwkSet.parse(JSON.parse(text));
     if (status === 200 && keys.length > 0) return { finding: ok(check, `${path} shows ${keys.length}`), shown: keys };
   } catch (error) {
-    const unread = `${path} cannot be read: ${causeOf(error)}. Check the proxy in front of the service.`;
+    const unread = `${path} cannot be read${sentenceOf(error)} Check the proxy in front of the service.`;
     if (!isMalformed(error)) return { finding: failed(check, unread) };
   }
   return { finding: failed(check, `${path} shows none, so nobody can verify sessions. See the log of the service.`) };

@@ -1,9 +1,7 @@
 /** `ug erase`: deletes an environment for good. */
 import type { Command } from "commander";
 import type { OperatorClient } from "../../../client/src/index.ts";
-import { CommandError } from "../../../common/command-error.ts";
-import { announce, operatorAction, serviceCommand } from "../command.ts";
-import { describedTarget } from "../contexts/context-store.ts";
+import { operatorAction, requireYes, serviceCommand } from "../command.ts";
 import { environmentName, environmentOf } from "../environment-options.ts";
 import type { ServiceOptions } from "../service-access.ts";
 
@@ -17,25 +15,16 @@ export const command = (): Command =>
     notes:
       "This command takes the key of an admin, in OPERATOR_KEY. docs/operators/erasing.md says where copies are left, and until when.",
     inEnvironment: true,
-    takesReason: true,
-  })
-    .option(
-      "--confirm <workspace/environment>",
-      "confirm with the name of the environment; without it, nothing is deleted",
-    )
-    .action(
-      operatorAction(async (operator: OperatorClient, options: ServiceOptions & { confirm?: string }) => {
-        const environment = environmentOf(options);
-        const name = environmentName(environment);
-        if (options.confirm !== name)
-          throw new CommandError(
-            `This would delete all groups, keys and events of ${name} for good, at ${describedTarget(options.target)}. Nothing was changed. ` +
-              `A backup first: ug backup FILE. To erase it, add --confirm ${name}.`,
-            { code: "not_confirmed" },
-          );
-        announce(options, `delete all groups, keys and events of ${name} for good`);
-        const { confirm, reason } = options;
-        await operator.eraseEnvironment({ ...environment, confirm, reason });
-        return { body: { success: 1, erased: name }, text: `Erased ${name}.` };
-      }),
-    );
+    change: "final",
+    lost: "workspace/environment",
+  }).action(
+    operatorAction(async (operator: OperatorClient, options: ServiceOptions) => {
+      const environment = environmentOf(options);
+      const name = environmentName(environment);
+      const todo = `A backup first: ug backup FILE. To erase it, add --confirm ${name}.`;
+      const byName = { ...options, yes: false };
+      requireYes(byName, `delete all groups, keys and events of ${name} for good`, { name, todo });
+      await operator.eraseEnvironment({ ...environment, confirm: name, reason: options.reason });
+      return { body: { success: 1, erased: name }, text: `Erased ${name}.` };
+    }),
+  );

@@ -1,13 +1,20 @@
 /** `ug events`: the changes of an environment, or of the deployment. */
 import type { Command } from "commander";
-import type { ChangeEvent, EventPage, EventsInput, FeedReader, HistoryPage } from "../../../client/src/index.ts";
+import type {
+  ChangeEvent,
+  EnvironmentClient,
+  EventPage,
+  EventsInput,
+  FeedReader,
+  HistoryPage,
+} from "../../../client/src/index.ts";
 import { CommandError, UsageError } from "../../../common/command-error.ts";
 import { EVENTS_MAX } from "../../../common/limits.ts";
 import { action, serviceCommand } from "../command.ts";
 import { environmentName } from "../environment-options.ts";
-import { AllFeeds, eventsBefore } from "../events/all-feeds.ts";
+import { AllFeeds, type Bounds, eventsBefore, type FeedEvent, newestEvents } from "../events/all-feeds.ts";
 import { onStopSignal } from "../groups/stop-signals.ts";
-import { reader, readId } from "../option-values.ts";
+import { readId, timeReader, wholeNumberReader } from "../option-values.ts";
 import { accessToDeployment, accessToEnvironment, type ServiceAccess, type ServiceOptions } from "../service-access.ts";
 import { given } from "../support/given.ts";
 import { print } from "../support/output.ts";
@@ -26,29 +33,35 @@ type Options = ServiceOptions & {
   cursor?: string;
   teamId?: number;
   newestFirst?: boolean;
+  limit?: number;
 };
 
 const POLL_MS = 2_000;
 const LATEST = "latest";
+const LIMIT_MAX = 100_000;
+/** Of the newest events of a feed, which are in memory until they are printed. */
+const NEWEST_DEFAULT = 1_000;
 
 export const command = (): Command =>
   serviceCommand("events", {
     summary: "print the changes of an environment, oldest first, and wait for more with --follow",
     examples: {
       "ug events --follow": "the environment of API_KEY, until Ctrl-C",
-      "ug events --workspace acme --environment Customer": "as an operator",
-      "ug events --deployment": "operators and environments, as an operator",
+      "ug events --workspace acme --environment Customer --since 1h": "of the last hour, as an operator",
+      "ug events --deployment --newest-first --limit 20":
+        "the last changes of operators and environments, as an operator",
       "ug events --all --actor operator:3": "what one operator has changed anywhere",
+      "ug events --all --newest-first --since 1h": "what has just happened anywhere",
       "ug events --all --follow --cursor latest": "all new changes in the deployment",
-      "ug events --since 2026-01-31T00:00:00Z --until 2026-02-01T00:00:00Z": "what happened on one day",
+      "ug events --since 2026-01-31 --until 2026-02-01": "what happened on one day, in UTC",
       "ug events --type user_group.deleted --json": "one line of JSON for each event",
-      "ug events --actor api_key:3 --since 2026-01-31T09:00:00Z": "what one key has changed since then",
+      "ug events --actor api_key:3 --since 2026-01-31T10:00:00+01:00": "what one key has changed since then",
       "ug events --cursor latest --follow": "only new changes",
       "ug events --team-id 7 --newest-first": "the history of group 7, even if it was deleted",
     },
     notes:
-      "A line has a change's time, its type, its group or key, and who made it. At the end the command prints to standard error the\n" +
-      "cursor from which to continue. With --json, each event is as GET /api/events shows it.",
+      "A line has a change's time, its type, its group or key, and who made it. At the end the command prints to standard error how to\n" +
+      "continue. With --json, each event is as GET /api/events shows it.",
     inEnvironment: true,
   })
     .option("--deployment", "print the changes of operators and environments instead")
@@ -56,21 +69,43 @@ export const command = (): Command =>
     .option("--follow", "wait for more changes, and continue after a restart of the service")
     .option("--type <type>", "only events of this type, such as user_group.deleted")
     .option("--user-group-id <id>", "only events of the group with this id")
-    .option("--team-id <number>", "with --newest-first: only events of the group with this number", readId)
-    .option("--newest-first", "with --team-id: the newest event first, back to the creation of the group")
+    .option("--team-id <number>", "only events of the group with this number, which may be deleted or purged", readId)
+    .option("--newest-first", `the newest event first; without --limit or --team-id, the newest ${NEWEST_DEFAULT}`)
+    .option("--limit <n>", "print at most this many events", wholeNumberReader("limit", LIMIT_MAX))
     .option("--actor <actor>", "only changes by api_key:3, operator:1, operator:bootstrap or system")
-    .option("--since <time>", "begin at this time, such as 2026-01-31T09:00:00Z", timeReader("since"))
+    .option(
+      "--since <time>",
+      "begin at this time, date or age, such as 2026-01-31T09:00:00Z or 1h",
+      timeReader("since"),
+    )
     .option("--until <time>", "end before this time", timeReader("until"))
     .option("--cursor <cursor>", "start after this cursor; latest starts after the newest event")
     .action(action(printChosen));
 
 async function printChosen(options: Options): Promise<undefined> {
-  const { all, follow, cursor, since, until, teamId, newestFirst } = options;
-  if (teamId !== undefined || newestFirst) return printHistory(options);
-  if (follow && until) throw new UsageError("Give --follow or --until, not both.");
-  if (cursor !== undefined && since !== undefined) throw new UsageError("Give --cursor or --since, not both.");
-  return all ? printAllFeeds(options) : printEvents(options, feedOf(options));
+  const { all, follow, cursor, since, until, teamId, newestFirst, limit } = options;
+  const refuse = (isWrong: unknown, sentence: string) => {
+    if (isWrong) throw new UsageError(sentence);
+  };
+  refuse(follow && (until ?? limit ?? newestFirst), "Give --follow without --until, --limit and --newest-first.");
+  refuse(cursor !== undefined && since !== undefined, "Give --cursor or --since, not both.");
+  refuse(since && until && since >= until, "Give --since as a time before that of --until.");
+  if (teamId !== undefined) return printHistory({ ...options, teamId });
+  refuse(newestFirst && cursor !== undefined, "A cursor leads to newer events: with --newest-first, give --until.");
+  refuse(all && limit && !newestFirst, "With --all, give --limit together with --newest-first.");
+  if (all) return printAllFeeds(options);
+  const feed = feedOf(options);
+  return newestFirst ? printNewest(options, newestOf(feed, options)) : printEvents(options, feed);
 }
+
+/** A function that reads the newest events of one feed. */
+const newestOf =
+  ({ client, explained }: ServiceAccess<FeedReader>, options: Options) =>
+  (bounds: Bounds): Promise<FeedEvent[]> =>
+    newestEvents(client, filterOf(options), bounds).then(
+      (events) => events.map((event) => ({ event })),
+      (error: unknown) => Promise.reject(explained(error)),
+    );
 
 /** The feed that the options name, read with the credential that it takes. */
 function feedOf(options: Options): ServiceAccess<FeedReader> {
@@ -80,14 +115,14 @@ function feedOf(options: Options): ServiceAccess<FeedReader> {
 }
 
 async function printEvents(options: Options, { client, explained }: ServiceAccess<FeedReader>): Promise<undefined> {
-  const { cursor, type, userGroupId, actor, since, until } = options;
+  const { cursor, until, limit } = options;
   const controller = options.follow ? new AbortController() : undefined;
   if (controller) onStopSignal(() => controller.abort());
   const stop = controller?.signal;
-  const query = { ...given({ cursor, type, userGroupId, actor, since }), pageSize: EVENTS_MAX };
+  const query = { ...filterOf(options), ...given({ cursor }) };
   let next: string | undefined;
   try {
-    for await (const page of pagesOf(client, query, stop)) {
+    for await (const page of pagesOf(client, query, { stop, limit })) {
       const { events, isEnd } = eventsBefore(until, page.events);
       await printLines(events, options);
       next = isEnd ? `--since ${until?.toISOString()}` : `--cursor ${escapeInvisible(page.nextCursor)}`;
@@ -100,27 +135,48 @@ async function printEvents(options: Options, { client, explained }: ServiceAcces
   }
 }
 
+const filterOf = ({ type, userGroupId, actor, since }: Options) => given({ type, userGroupId, actor, since });
+
+/** Prints the newest events, and says how to get those before. Several may have the time of the last one, which is then printed again. */
+async function printNewest(options: Options, read: (bounds: Bounds) => Promise<FeedEvent[]>): Promise<undefined> {
+  const { until, limit = NEWEST_DEFAULT } = options;
+  const newest = await read({ until, limit });
+  for (const { feed, event } of newest) await printLines([event], options, feed);
+  const last = newest.at(-1);
+  if (last === undefined || newest.length < limit) return;
+  const end = new Date(Date.parse(last.event.at) + 1).toISOString();
+  console.error(`These are the newest ${limit}. To continue from the last of them on: --until ${end}`);
+}
+
 /**
  * Prints the feed of the deployment, and that of each environment. Each line begins with the name of its feed.
  * @throws CommandError at the end, with the environments that are being restored and thus have no feed yet.
  */
 async function printAllFeeds(options: Options): Promise<undefined> {
-  const { type, userGroupId, actor, since, deployment, follow, cursor, until, isNamed } = options;
+  const { deployment, follow, cursor, until, isNamed, newestFirst } = options;
   if (isNamed || deployment) throw new UsageError("Give --all without --workspace, --environment and --deployment.");
   if (cursor !== undefined && !(follow && cursor === LATEST))
     throw new UsageError("A cursor belongs to one feed. With --all, give --since, or --follow --cursor latest.");
   const { client, explained } = accessToDeployment(options);
-  const query = { ...given({ type, userGroupId, actor, since, cursor }), pageSize: EVENTS_MAX };
+  const query = { ...filterOf(options), ...given({ cursor }), pageSize: EVENTS_MAX };
   const feeds = new AllFeeds(client, query, until);
-  const stopping = new AbortController();
-  if (follow) onStopSignal(() => stopping.abort());
   try {
-    for await (const page of follow ? feeds.follow(stopping.signal, noteWait) : feeds.pages())
-      await printLines(page.events, options, page.feed);
+    await (newestFirst ? printNewest(options, (bounds) => feeds.newest(bounds)) : printRounds(feeds, options));
   } catch (error) {
-    if (!stopping.signal.aborted) throw explained(error);
+    throw explained(error);
   }
   if (!follow) refuseMissing(feeds);
+}
+
+async function printRounds(feeds: AllFeeds, options: Options): Promise<void> {
+  const stopping = new AbortController();
+  if (options.follow) onStopSignal(() => stopping.abort());
+  try {
+    for await (const page of options.follow ? feeds.follow(stopping.signal, noteWait) : feeds.pages())
+      await printLines(page.events, options, page.feed);
+  } catch (error) {
+    if (!stopping.signal.aborted) throw error;
+  }
 }
 
 /** @throws CommandError that names the environments whose events are not printed */
@@ -146,46 +202,64 @@ async function printLines(events: readonly ChangeEvent[], { json }: Options, fee
   if (lines.length > 0) await print(lines.join("\n"));
 }
 
-/** Prints the events of one group, newest first, and how far back the service has them. */
-async function printHistory(options: Options): Promise<undefined> {
-  const { teamId, newestFirst, deployment, all, follow, type, userGroupId, actor, since, until, cursor } = options;
-  if (teamId === undefined || !newestFirst) throw new UsageError("Give --team-id and --newest-first together.");
-  if ([deployment, all, follow, type, userGroupId, actor, since, until].some((option) => option !== undefined))
-    throw new UsageError("Give --team-id and --newest-first alone, or with --cursor and the environment.");
+/** Prints the events of one group, and how far back the service has them. */
+async function printHistory(options: Options & { teamId: number }): Promise<undefined> {
+  const { newestFirst, deployment, all, follow, type, userGroupId, actor, limit } = options;
+  if ([deployment, all, follow, type, userGroupId, actor].some((option) => option !== undefined))
+    throw new UsageError("Give --team-id alone, or with times, --limit, --newest-first, --cursor and the environment.");
   const { client, explained } = accessToEnvironment(options);
-  let searchedBackTo: string | null = null;
+  const oldestFirst: ChangeEvent[] = [];
+  let last: HistoryPage | undefined;
   try {
-    for (let next: string | null | undefined = cursor; next !== null; ) {
-      const page: HistoryPage = await client.historyPage({ teamId, cursor: next, pageSize: EVENTS_MAX });
-      await printLines(page.events, options);
-      searchedBackTo = page.searchedBackTo ?? searchedBackTo;
-      next = page.nextCursor;
+    for await (const page of historyPages(client, options)) {
+      if (newestFirst) await printLines(page.events, options);
+      else oldestFirst.unshift(...page.events.toReversed());
+      last = { ...page, searchedBackTo: page.searchedBackTo ?? last?.searchedBackTo ?? null };
     }
   } catch (error) {
     throw explained(error);
   }
-  if (searchedBackTo !== null) console.error(`Searched back to ${escapeInvisible(searchedBackTo)}.`);
+  await printLines(oldestFirst.slice(0, limit), options);
+  if (last?.nextCursor) console.error(`To continue after these: --cursor ${escapeInvisible(last.nextCursor)}`);
+  if (last?.searchedBackTo) console.error(`Searched back to ${escapeInvisible(last.searchedBackTo)}.`);
 }
 
-const noteWait = ({ message }: Error) => console.error(`Waiting for the service: ${escapeInvisible(message)}`);
-
-/** The pages to print. A failure of the first call ends it; with `stop`, later temporary failures are retried. */
-async function* pagesOf(reader: FeedReader, input: EventsInput, stop: AbortSignal | undefined) {
-  let page: EventPage = await reader.eventPage(input, { signal: stop });
-  yield page;
-  const rest = { ...input, cursor: page.nextCursor, pollMs: POLL_MS, onFailure: noteWait };
-  if (stop) return yield* reader.followPages(rest, { signal: stop });
-  while (page.hasMore) {
-    page = await reader.eventPage({ ...input, cursor: page.nextCursor });
-    yield page;
+/** The pages of a history between the times, newest first, until the limit if they are printed so. */
+async function* historyPages(client: EnvironmentClient, options: Options & { teamId: number }) {
+  const { teamId, cursor, since, limit = Number.POSITIVE_INFINITY } = options;
+  let left = options.newestFirst ? limit : Number.POSITIVE_INFINITY;
+  for (let next: string | null | undefined = cursor; next !== null && left > 0; ) {
+    const page: HistoryPage = await client.historyPage({ teamId, cursor: next, pageSize: Math.min(left, EVENTS_MAX) });
+    const events = page.events.filter(isWithin(options));
+    left -= events.length;
+    next = since && Date.parse(page.searchedBackTo ?? "") < since.getTime() ? null : page.nextCursor;
+    yield { ...page, events, nextCursor: next };
   }
 }
 
-const timeReader = (name: string) =>
-  reader((text) => {
-    const time = new Date(text);
-    return Number.isNaN(time.getTime()) ? undefined : time;
-  }, `Give --${name} as a time such as 2026-01-31T09:00:00Z.`);
+const isWithin =
+  ({ since, until }: Options) =>
+  ({ at }: ChangeEvent): boolean =>
+    !(since && Date.parse(at) < since.getTime()) && !(until && Date.parse(at) >= until.getTime());
+
+const noteWait = ({ message }: Error) => console.error(`Waiting for the service: ${escapeInvisible(message)}`);
+
+type Reading = { stop: AbortSignal | undefined; limit: number | undefined };
+
+/** The pages to print. A failure of the first call ends it; with `stop`, later temporary failures are retried. */
+async function* pagesOf(reader: FeedReader, query: EventsInput, { stop, limit = Number.POSITIVE_INFINITY }: Reading) {
+  let [left, cursor] = [limit, query.cursor];
+  for (;;) {
+    const input = { ...query, cursor, pageSize: Math.min(left, EVENTS_MAX) };
+    const page: EventPage = await reader.eventPage(input, { signal: stop });
+    yield page;
+    cursor = page.nextCursor;
+    if (stop)
+      return yield* reader.followPages({ ...input, cursor, pollMs: POLL_MS, onFailure: noteWait }, { signal: stop });
+    left -= page.events.length;
+    if (!page.hasMore || left === 0) return;
+  }
+}
 
 /** The longest type of event that there is. */
 const TYPE_WIDTH = "user_group.token_rotated".length;

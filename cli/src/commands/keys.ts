@@ -4,7 +4,7 @@ import type { ApiKey, Environment, IssuedKey, LocationHint, OperatorClient, Scop
 import { CommandError, UsageError } from "../../../common/command-error.ts";
 import { tagWord } from "../../../common/environment.ts";
 import { LIST_ITEMS_MAX } from "../../../common/limits.ts";
-import { announce, type Output, operatorAction, requireYes, serviceCommand, YES } from "../command.ts";
+import { announce, type Output, operatorAction, requireYes, serviceCommand } from "../command.ts";
 import { environmentName, environmentOf } from "../environment-options.ts";
 import { commandGroup } from "../help.ts";
 import { endOf, GRACE, issuedOutput, type RollOptions } from "../issued-key.ts";
@@ -54,7 +54,7 @@ const issueCommand = () =>
     },
     notes: "A time is a number and s, m, h or d.",
     inEnvironment: true,
-    takesReason: true,
+    change: "undoable",
   })
     .requiredOption("--name <name>", "the name of the key in lists and events")
     .addOption(
@@ -156,7 +156,7 @@ const rollCommand = () =>
       [`ug keys roll 3 ${IN_ACME}`]: "the old key ends at once",
     },
     inEnvironment: true,
-    takesReason: true,
+    change: "undoable",
   })
     .argument("<id>", "the number of the key", readId)
     .option(...GRACE)
@@ -177,10 +177,9 @@ const revokeCommand = () =>
       [`ug keys revoke 3 ${IN_ACME} --yes`]: "revokes it; this has no undo",
     },
     inEnvironment: true,
-    takesReason: true,
+    change: "final",
   })
     .argument("<id>", "the number of the key", readId)
-    .option(...YES)
     .action(
       operatorAction(async (operator: OperatorClient, options: ServiceOptions, id: number) => {
         const environment = environmentOf(options);
@@ -190,7 +189,7 @@ const revokeCommand = () =>
             code: "api_key_not_found",
           });
         const what = `key ${id} ${quoted(key.name)} of ${environmentName(environment)}`;
-        requireYes(options, `revoke ${what}`);
+        requireYes(options, `revoke ${what}`, { name: key.name });
         await operator.revokeKey({ ...environment, id, reason: options.reason });
         return { body: { success: 1, api_key: toWire(key) }, text: `Revoked ${what}.` };
       }),

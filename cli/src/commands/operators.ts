@@ -3,7 +3,7 @@ import { type Command, Option } from "commander";
 import type { IssuedOperator, Operator, OperatorClient, Role } from "../../../client/src/index.ts";
 import { CommandError, UsageError } from "../../../common/command-error.ts";
 import { LIST_ITEMS_MAX } from "../../../common/limits.ts";
-import { announce, type Output, operatorAction, requireYes, serviceCommand, YES } from "../command.ts";
+import { announce, type Output, operatorAction, requireYes, serviceCommand } from "../command.ts";
 import { commandGroup } from "../help.ts";
 import { endOf, GRACE, issuedOutput, type RollOptions } from "../issued-key.ts";
 import { readId, readSeconds } from "../option-values.ts";
@@ -44,7 +44,7 @@ const issueCommand = () =>
         "may change, suspend, rotate and restore groups, for 90 days",
     },
     notes: "A time is a number and s, m, h or d.",
-    takesReason: true,
+    change: "undoable",
   })
     .argument("[name]", "the name by which events show what the operator does")
     .option("--name <name>", "the same, as in release 1.0")
@@ -92,7 +92,7 @@ const rollCommand = () =>
   serviceCommand("roll", {
     summary: "issue a key in place of an operator's, which stays valid for the grace",
     examples: { "ug operators roll 3 --grace 1h": "the old key works for one more hour" },
-    takesReason: true,
+    change: "undoable",
   })
     .argument("<id>", "the number of the operator", readId)
     .option(...GRACE)
@@ -112,10 +112,9 @@ const revokeCommand = () =>
       "ug operators revoke 3 --yes": "revokes the key; this has no undo",
       "ug operators revoke 1 --yes --force": "even that of the last admin",
     },
-    takesReason: true,
+    change: "final",
   })
     .argument("<id>", "the number of the operator", readId)
-    .option(...YES)
     .option("--force", "revoke the last admin too: after that, only the bootstrap token can issue operators")
     .action(
       operatorAction(async (client: OperatorClient, options: ServiceOptions & { force?: boolean }, id: number) => {
@@ -131,7 +130,7 @@ const revokeCommand = () =>
             `${quoted(operator.name)} is the last admin. After that, only the bootstrap token could issue operators. Issue another admin first, or add --force.`,
             { code: "last_admin" },
           );
-        requireYes(options, `revoke ${what}`);
+        requireYes(options, `revoke ${what}`, { name: operator.name });
         await client.revokeOperator({ id, reason: options.reason });
         return { body: { success: 1, operator: toWire(operator) }, text: `Revoked ${what}.` };
       }),

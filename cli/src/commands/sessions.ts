@@ -2,7 +2,7 @@
 import type { Command } from "commander";
 import type { EndSessionsInput, EnvironmentClient } from "../../../client/src/index.ts";
 import { UsageError } from "../../../common/command-error.ts";
-import { environmentAction, requireYes, serviceCommand, YES } from "../command.ts";
+import { environmentAction, requireYes, serviceCommand } from "../command.ts";
 import { objectOrNull } from "../groups/content-options.ts";
 import { commandGroup } from "../help.ts";
 import { collected, readId, readSeconds } from "../option-values.ts";
@@ -103,17 +103,16 @@ const endCommand = () =>
       "The group's token stays valid, and sessions that are minted later are not affected. A session that was minted with --max-stale may\n" +
       "get stale answers for that time. The command takes an API key with the scope sessions:create, or an operator.",
     inEnvironment: true,
-    takesReason: true,
+    change: "final",
   })
     .option("--user-group-id <id>", "the group whose sessions end")
     .option("--team-id <number>", "the same by its number", readId)
     .option("--viewer-id <id>", "only those of this person")
     .option("--session-file <file>", "read the session from this file, because other users can read arguments")
-    .option(...YES)
     .action(
       environmentAction(async (client: EnvironmentClient, options: EndOptions) => {
         const what = namedSessions(options);
-        requireYes(options, `end ${what}`);
+        requireYes(options, `end ${what}`, { name: options.viewerId ?? options.userGroupId });
         await client.endSessions({ ...targetOf(options), reason: options.reason });
         return { body: { success: 1 }, text: `Ended ${what}.` };
       }),

@@ -12,7 +12,6 @@ import { UsageError } from "../../../common/command-error.ts";
 import { environmentAction, type Output, operatorAction, serviceCommand } from "../command.ts";
 import { findAny, groupNameOf } from "../groups/find-group.ts";
 import { described, toWireGroup } from "../groups/task.ts";
-import { itemNumber } from "../option-values.ts";
 import type { ServiceOptions } from "../service-access.ts";
 import { explainErrors } from "../support/errors.ts";
 import { given } from "../support/given.ts";
@@ -95,9 +94,7 @@ const sinceText = (since: string | null, by: Actor | null | undefined): string =
   `${since === null ? "" : `, since ${since}`}${by ? `, by ${by.kind} ${by.id === null ? "" : `${by.id}, `}${quoted(by.name)}` : ""}`;
 
 async function whyGroup(client: EnvironmentClient, { id }: WhyOptions, name?: string): Promise<Output> {
-  const number = name === undefined ? undefined : itemNumber(name);
-  if (id !== undefined && name !== undefined) throw new UsageError("Name one group: by the argument, or with --id.");
-  const found = await findAny(client, groupNameOf(number, number === undefined ? (id ?? name) : undefined));
+  const found = await findAny(client, groupNameOf(name, id));
   // Only the call by number returns who has suspended or deleted the group.
   const group = await findAny(client, { teamId: found.teamId });
   if (group.state !== "active") process.exitCode = 1;

@@ -1,9 +1,8 @@
 import type { Command } from "commander";
 import type { GroupFields, JsonObject } from "../../../client/src/index.ts";
-import { attempt } from "../../../common/attempt.ts";
 import { UsageError } from "../../../common/command-error.ts";
 import { CONTENT, GROUP_FIELDS, type GroupField } from "../../../common/content.ts";
-import { findInexact } from "../../../common/exact-json.ts";
+import { parseExact } from "../../../common/exact-json.ts";
 
 /** The options that give the fields of a group, by the names of the fields. */
 export type ContentOptions = { [Field in GroupField]?: string };
@@ -48,11 +47,11 @@ function valueIn(field: GroupField, text: string): string | JsonObject | null {
 
 /** The value of an option that is a JSON object, or `null` to clear a field. @throws UsageError if it cannot be kept exactly */
 export function objectOrNull(option: string, text: string): JsonObject | null {
-  const value: unknown = attempt(() => JSON.parse(text));
+  const { value, issues } = parseExact(text);
+  const [issue] = issues;
+  if (issue) throw new UsageError(`${option} cannot be kept exactly: ${issue.path.join(".")}: ${issue.message}`);
   if (value === null) return null;
   if (typeof value !== "object" || Array.isArray(value))
     throw new UsageError(`Give ${option} as a JSON object, such as '{"a":"b"}', or as null to clear it.`);
-  const [issue] = findInexact(text, value);
-  if (issue) throw new UsageError(`${option} cannot be kept exactly: ${issue.path.join(".")}: ${issue.message}`);
   return value as JsonObject;
 }

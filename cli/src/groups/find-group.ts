@@ -2,17 +2,19 @@
 import type { EnvironmentClient, ListedGroup, NumberedGroup } from "../../../client/src/index.ts";
 import { CommandError, UsageError } from "../../../common/command-error.ts";
 import { LIST_ITEMS_MAX } from "../../../common/limits.ts";
+import { itemNumber } from "../option-values.ts";
 import { hasCode } from "../service-access.ts";
 import { quoted } from "../support/printable.ts";
 
 /** Names one group, by the service's number or the integrator's id. */
 export type GroupName = { teamId: number } | { userGroupId: string };
 
-/** The name of the group in the arguments. @throws UsageError unless there is exactly one. */
-export function groupNameOf(teamId: number | undefined, id: string | undefined): GroupName {
-  if ((teamId === undefined) === (id === undefined))
-    throw new UsageError("Name one group: by its number, as list shows it, or with --id.");
-  return id !== undefined ? { userGroupId: id } : { teamId: teamId ?? 0 };
+/** The group that the argument of a command names, by its number or else its id, or --id. @throws UsageError unless exactly one does */
+export function groupNameOf(named: string | undefined, id: string | undefined): GroupName {
+  if ((named === undefined) === (id === undefined))
+    throw new UsageError("Name one group: by its number or its user_group_id, or with --id.");
+  const teamId = named === undefined ? undefined : itemNumber(named);
+  return teamId === undefined ? { userGroupId: id ?? named ?? "" } : { teamId };
 }
 
 /** The group that exists with this name, or else the deleted one. */
@@ -35,11 +37,16 @@ export async function findDeleted(client: EnvironmentClient, name: GroupName): P
   return found[0];
 }
 
-async function find(client: EnvironmentClient, name: GroupName): Promise<ListedGroup | undefined> {
-  if ("teamId" in name) return foundOrNot(client.get(name));
-  const { groups } = await client.listPage({ userGroupId: name.userGroupId });
-  return groups[0];
-}
+const find = (client: EnvironmentClient, name: GroupName): Promise<ListedGroup | undefined> =>
+  "teamId" in name ? foundOrNot(client.get(name)) : findById(client, name.userGroupId);
+
+/** The group that exists with this id. */
+export const findById = async (client: EnvironmentClient, userGroupId: string): Promise<ListedGroup | undefined> =>
+  (await client.listPage({ userGroupId })).groups[0];
+
+/** The group with this number, whether it exists or is deleted. */
+export const findByNumber = async (client: EnvironmentClient, teamId: number): Promise<NumberedGroup | undefined> =>
+  (await foundOrNot(client.get({ teamId }))) ?? (await foundOrNot(client.get({ teamId, state: "deleted" })));
 
 /** The group, or `undefined` if there is none. */
 const foundOrNot = (call: Promise<NumberedGroup>): Promise<NumberedGroup | undefined> =>

@@ -15,8 +15,8 @@ import { commandLine, described, type Options, outputOf, tableOfGroups, toWireGr
 type Client = EnvironmentClient;
 type Renaming = Options & { newId?: string };
 
-const existing = (client: Client, { id }: Options, number?: number): Promise<ListedGroup> =>
-  findExisting(client, groupNameOf(number, id));
+const existing = (client: Client, { id }: Options, named?: string): Promise<ListedGroup> =>
+  findExisting(client, groupNameOf(named, id));
 
 type Listing = { prefix?: string; search?: string; notViewedFor?: number; state?: GroupState; limit: number };
 
@@ -35,8 +35,8 @@ export async function list(client: Client, { prefix, search, notViewedFor, state
   return { body: { success: 1, user_groups: groups.map(toWireGroup) }, text: tableOfGroups(groups) };
 }
 
-export async function show(client: Client, { id }: Options, number?: number): Promise<Output> {
-  const group = await findAny(client, groupNameOf(number, id));
+export async function show(client: Client, { id }: Options, named?: string): Promise<Output> {
+  const group = await findAny(client, groupNameOf(named, id));
   const contents = GROUP_FIELDS.filter((field) => CONTENT[field].isNullable).map((field) => [
     CONTENT[field].column,
     JSON.stringify(group[field]),
@@ -64,19 +64,19 @@ export async function create(client: Client, options: ContentOptions, id: string
   };
 }
 
-export async function update(client: Client, options: Changing & ContentOptions, number?: number): Promise<Output> {
+export async function update(client: Client, options: Changing & ContentOptions, named?: string): Promise<Output> {
   const fields = contentIn(options);
   if (Object.keys(fields).length === 0 && options.newId === undefined)
     throw new UsageError(`Give what to change: ${CONTENT_OPTIONS.join(", ")} or --new-id.`);
-  const { teamId } = await existing(client, options, number);
+  const { teamId } = await existing(client, options, named);
   return outputOf(await change(client, options, teamId, fields), `Group ${teamId} is updated.`);
 }
 
 /** Changes the name or the id of a group, and names the undo. */
-export async function rename(client: Client, options: Renaming & { name?: string }, number?: number): Promise<Output> {
+export async function rename(client: Client, options: Renaming & { name?: string }, named?: string): Promise<Output> {
   const { name, newId } = options;
   if (name === undefined && newId === undefined) throw new UsageError("Give --name, --new-id, or both.");
-  const before = await existing(client, options, number);
+  const before = await existing(client, options, named);
   const { teamId } = before;
   const group = await change(client, options, teamId, given({ name }));
   const names = name === undefined ? "" : ` --name ${inShell(before.name)}`;
@@ -94,13 +94,13 @@ async function change(client: Client, { merge, newId, reason }: Changing, teamId
   });
 }
 
-export async function rotate(client: Client, options: Options & { grace?: number }, number?: number): Promise<Output> {
+export async function rotate(client: Client, options: Options & { grace?: number }, named?: string): Promise<Output> {
   const { grace: graceSeconds, reason } = options;
-  const group = await existing(client, options, number);
+  const group = await existing(client, options, named);
   const { teamId } = group;
   const grace = graceSeconds === undefined ? "" : ` --grace ${graceSeconds}s`;
-  const command = commandLine(options, `rotate ${teamId}${grace} --yes`);
-  requireYes(options, `replace the token of ${described(group)}`, command);
+  const todo = `To do it: ${commandLine(options, `rotate ${teamId}${grace} --yes`)}`;
+  requireYes(options, `replace the token of ${described(group)}`, { name: group.userGroupId, todo });
   const rotated = await client.rotateTokenByNumber({ teamId, graceSeconds, reason });
   const before = graceSeconds ? `The one before is valid for ${graceSeconds} s more` : "The one before is refused";
   return outputOf(
@@ -109,21 +109,21 @@ export async function rotate(client: Client, options: Options & { grace?: number
   );
 }
 
-export async function suspend(client: Client, options: Options, number?: number): Promise<Output> {
-  const { teamId } = await existing(client, options, number);
+export async function suspend(client: Client, options: Options, named?: string): Promise<Output> {
+  const { teamId } = await existing(client, options, named);
   const group = await client.suspendByNumber({ teamId, reason: options.reason });
   return outputOf(group, `Group ${teamId} is suspended. To undo it: ${commandLine(options, `resume ${teamId}`)}`);
 }
 
-export async function resume(client: Client, options: Options, number?: number): Promise<Output> {
-  const { teamId } = await existing(client, options, number);
+export async function resume(client: Client, options: Options, named?: string): Promise<Output> {
+  const { teamId } = await existing(client, options, named);
   const group = await client.resumeByNumber({ teamId, reason: options.reason });
   return outputOf(group, `Group ${teamId} is active. To undo it: ${commandLine(options, `suspend ${teamId}`)}`);
 }
 
 /** Deletes a group, and names the undo. */
-export async function remove(client: Client, options: Options, number?: number): Promise<Output> {
-  const { teamId } = await existing(client, options, number);
+export async function remove(client: Client, options: Options, named?: string): Promise<Output> {
+  const { teamId } = await existing(client, options, named);
   const deleted = await client.removeByNumber({ teamId, reason: options.reason });
   const isKept = deleted.purgeAt !== deleted.deletedAt;
   const undo = `To undo it, until ${deleted.purgeAt}: ${commandLine(options, `restore ${teamId}`)}`;
@@ -133,12 +133,12 @@ export async function remove(client: Client, options: Options, number?: number):
 export async function restore(
   client: Client,
   options: Renaming & { rotateToken?: true },
-  number?: number,
+  named?: string,
 ): Promise<Output> {
   const { id, newId, rotateToken, reason } = options;
-  const deleted = await findDeleted(client, groupNameOf(number, id));
+  const deleted = await findDeleted(client, groupNameOf(named, id));
   if (!deleted) {
-    const group = await existing(client, options, number);
+    const group = await existing(client, options, named);
     return outputOf(group, `Group ${group.teamId} is not deleted. Nothing was changed.`);
   }
   const { teamId } = deleted;
@@ -154,15 +154,16 @@ export async function restore(
 }
 
 /** Erases a deleted group, and names it. */
-export async function purge(client: Client, options: Options, number?: number): Promise<Output> {
-  const deleted = await findDeleted(client, groupNameOf(number, options.id));
+export async function purge(client: Client, options: Options, named?: string): Promise<Output> {
+  const deleted = await findDeleted(client, groupNameOf(named, options.id));
   if (!deleted) {
-    const { teamId } = await existing(client, options, number);
+    const { teamId } = await existing(client, options, named);
     const sentence = `Group ${teamId} is not deleted. Delete it first: ${commandLine(options, `delete ${teamId}`)}`;
     throw new CommandError(sentence, { code: "user_group_not_deleted" });
   }
   const { teamId, userGroupId, name } = deleted;
-  requireYes(options, `purge ${described(deleted)}`, commandLine(options, `purge ${teamId} --yes`));
+  const todo = `To do it: ${commandLine(options, `purge ${teamId} --yes`)}`;
+  requireYes(options, `purge ${described(deleted)}`, { name: userGroupId, todo });
   await client.purge({ teamId, reason: options.reason });
   return {
     body: { success: 1, purged: { team_id: teamId, provided_id: userGroupId, name } },

@@ -25,6 +25,13 @@ export function readStandardInput(): string {
   return Buffer.concat(chunks).toString("utf8");
 }
 
+/** The line that the user of a terminal types, without its end. The terminal passes on whole lines. */
+export function readTypedLine(): string {
+  for (let chunk = readChunk(); ; chunk = readChunk())
+    if (chunk) return chunk.toString("utf8").replace(/\r?\n$/, "");
+    else Atomics.wait(waiting, 0, 0, WAIT_MS);
+}
+
 /** The next bytes of standard input: none at its end, and `undefined` if there are none yet. */
 function readChunk(): Buffer | undefined {
   const buffer = Buffer.alloc(65_536);

@@ -10,12 +10,12 @@ export const escapeInvisible = (text: string): string =>
 export const quoted = (text: string): string => escapeInvisible(JSON.stringify(text));
 
 /**
- * The value as one line of JSON for a terminal. `JSON.stringify` escapes U+0000 to U+001F alone; terminals take U+0080 to
- * U+009F for control sequences too, and some readers end a line at U+2028 and U+2029. Such characters occur only in
- * strings, so the JSON keeps its value.
+ * A line of JSON for a terminal. `JSON.stringify` escapes U+0000 to U+001F alone; terminals take U+0080 to U+009F for control
+ * sequences too, and some readers end a line at U+2028 and U+2029. Such characters occur only in strings, so the JSON keeps its value.
  */
-export const jsonLineOf = (value: object): string =>
-  JSON.stringify(value).replaceAll(/[\p{Cc}\u2028\u2029]/gu, escapesOf);
+export const escapeJson = (json: string): string => json.replaceAll(/[\p{Cc}\u2028\u2029]/gu, escapesOf);
+
+export const jsonLineOf = (value: object): string => escapeJson(JSON.stringify(value));
 
 /** A text with its first letter in upper case. */
 export const capitalized = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);

@@ -38,11 +38,44 @@ export const redirected = (url: URL): CommandError =>
     { code: "not_the_service" },
   );
 
-export const unreachable = (url: URL): CommandError =>
-  new CommandError(
-    `The service at ${url.origin} cannot be reached. Start it, or give another as --url or SERVICE_URL.`,
-    { code: "unreachable" },
-  );
+export const unreachable = (url: URL, cause: Cause = { sentence: START }): CommandError =>
+  new CommandError(`The service at ${url.origin} cannot be reached${cause.sentence}`, { code: "unreachable" });
+
+/** Why no connection was made: the end of a sentence, with what to do. A lasting cause is the same a second later. */
+export type Cause = { sentence: string; isLasting?: boolean };
+
+const START = ". Start it, or give another as --url or SERVICE_URL.";
+const UNTRUSTED =
+  ": this machine does not trust the issuer of its certificate. If the issuer is your own, set NODE_EXTRA_CA_CERTS to the file of its certificate.";
+const NO_TLS = ": what listens there does not speak TLS. Check the port.";
+
+/** By the codes of Node, those of OpenSSL among them. */
+const CAUSES: Record<string, string> = {
+  ENOTFOUND: ": DNS knows no such host. Check the spelling of --url or SERVICE_URL.",
+  CERT_HAS_EXPIRED: ": its certificate has expired. Renew it in the proxy.",
+  CERT_NOT_YET_VALID: ": its certificate is not valid yet. Check the clock of this machine.",
+  ERR_TLS_CERT_ALTNAME_INVALID:
+    ": its certificate is of another host. Give the host that it names, or get one for this host in the proxy.",
+  DEPTH_ZERO_SELF_SIGNED_CERT: UNTRUSTED,
+  SELF_SIGNED_CERT_IN_CHAIN: UNTRUSTED,
+  UNABLE_TO_VERIFY_LEAF_SIGNATURE: UNTRUSTED,
+  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: UNTRUSTED,
+  ERR_SSL_WRONG_VERSION_NUMBER: NO_TLS,
+  ERR_SSL_PACKET_LENGTH_TOO_LONG: NO_TLS,
+};
+const TEMPORARY: Record<string, string> = {
+  ECONNREFUSED: START,
+  EAI_AGAIN: ": DNS does not answer. Check the network of this machine, and try again.",
+};
+
+/** The cause of an error of `fetch`, which Node hides in its cause, and for several addresses in the first of its errors. */
+export function causeOf(error: unknown): Cause {
+  const { cause = error } = Object(error);
+  const { code, message } = Object(Object(cause).errors?.[0] ?? cause);
+  const lasting = CAUSES[String(code)];
+  if (lasting !== undefined) return { sentence: lasting, isLasting: true };
+  return { sentence: TEMPORARY[String(code)] ?? (message ? `: ${message}${START}` : START) };
+}
 
 export const notTheService = (url: URL, status: number | undefined): CommandError =>
   new CommandError(`The server at ${url.origin} (status ${status}) is not the user group service.`, {

@@ -5,7 +5,7 @@ import type { Waiting } from "../../../client/src/transport/retries.ts";
 import { type Issue, UserGroupServiceError } from "../../../client/src/transport/user-group-service-error.ts";
 import type { CommandError } from "../../../common/command-error.ts";
 import { escapeInvisible } from "./printable.ts";
-import { isRedirect, notTheService, redirected, unreachable } from "./service.ts";
+import { type Cause, causeOf, isRedirect, notTheService, redirected, unreachable } from "./service.ts";
 
 /** For the first answer: a service that accepts calls and never answers is reported soon. */
 export const FIRST_ANSWER_MS_MAX = 10_000;
@@ -21,10 +21,12 @@ const LONG_RETRIES_MAX = 9;
 /** Refusals with a 503 that last until an operator acts. */
 const LASTING: readonly unknown[] = ["environment_restoring", "environment_damaged", "service_not_configured"];
 
+const SILENCE: Cause = { sentence: ": it takes calls and does not answer. See its log, and that of its proxy." };
+
 /** How to call a service. `stop` ends waits between tries, but no request. */
 export function connectionTo(url: URL, { isLong = false, stop }: { isLong?: boolean; stop?: AbortSignal } = {}) {
   let hasAnswered = false;
-  let isSilent = false;
+  let isHopeless = false;
   const fetchFirst: Fetch = async (to, init) => {
     const silence = new AbortController();
     const timer = setTimeout(() => silence.abort(), FIRST_ANSWER_MS_MAX);
@@ -35,7 +37,7 @@ export function connectionTo(url: URL, { isLong = false, stop }: { isLong?: bool
       return response;
     } finally {
       clearTimeout(timer);
-      isSilent ||= silence.signal.aborted;
+      isHopeless ||= silence.signal.aborted;
     }
   };
   return {
@@ -43,13 +45,29 @@ export function connectionTo(url: URL, { isLong = false, stop }: { isLong?: bool
     timeoutMs: ANSWER_MS_MAX,
     retries: isLong ? LONG_RETRIES_MAX : RETRIES_MAX,
     waitMsMax: RETRY_AFTER_MS_MAX,
-    fetch: (to, init) => (hasAnswered ? fetch(to, init) : fetchFirst(to, init)),
+    fetch: (to, init) =>
+      (hasAnswered ? fetch(to, init) : fetchFirst(to, init)).catch((error: unknown) => {
+        if (init.signal?.aborted) throw error;
+        const cause = isHopeless ? SILENCE : causeOf(error);
+        isHopeless ||= cause.isLasting === true;
+        throw new Unreachable(cause);
+      }),
     wait: async (ms, signal, error, failures) => {
-      const isUseless = !hasAnswered && (isSilent || failures >= FIRST_RETRIES_MAX);
+      const isUseless = !hasAnswered && (isHopeless || failures >= FIRST_RETRIES_MAX);
       if (isUseless || LASTING.includes(Object(error).code)) throw error;
       await pause(ms, stop ?? signal);
     },
   } satisfies ConnectionOptions & Waiting;
+}
+
+/** No connection was made, and this is why. */
+class Unreachable extends UserGroupServiceError {
+  readonly why: Cause;
+
+  constructor(why: Cause) {
+    super("network_error", `The service cannot be reached${why.sentence}`);
+    this.why = why;
+  }
 }
 
 /** Why something was refused: a call, or a line of a file before any call. */
@@ -65,7 +83,8 @@ export const sentenceOf = ({ code, message, issues = [] }: Refusal): string =>
 export function unansweredError(error: unknown, url: URL): CommandError | undefined {
   if (!(error instanceof UserGroupServiceError)) return undefined;
   const { code, status } = error;
-  if (code === "network_error" || code === "timeout") return unreachable(url);
+  if (code === "network_error" || code === "timeout")
+    return unreachable(url, error instanceof Unreachable ? error.why : undefined);
   if (code !== "unexpected_answer") return undefined;
   return status !== undefined && isRedirect(status) ? redirected(url) : notTheService(url, status);
 }

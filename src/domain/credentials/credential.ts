@@ -4,6 +4,7 @@ import { MAC_BYTES, MINTED_TOKENS_MAX, NONCE_BYTES, VERIFIED_CREDENTIALS_MAX } f
 import type { SigningKey } from "../../../common/settings/signing-keys.ts";
 import { toBase64url } from "../base64url.ts";
 import { importSeed, type SessionKey, type SessionSeed } from "./session-key.ts";
+import { VerifiedSessions } from "./verified-sessions.ts";
 
 /**
  * Credentials: `ugk_<tag>_<payload>` is an API key, `ugt_<tag>_<payload>` the token of a user group, and `ugo_<payload>` the
@@ -29,12 +30,16 @@ export type Claim = Numbered &
 
 type TokenClaim = Extract<Claim, { kind: "token" }>;
 
+type KeyClaim = Exclude<Claim, TokenClaim>;
+
 /**
- * The content of a credential with a valid MAC, the SHA-256 of its nonce, a name for it that reveals nothing of it, and the id of
- * the key that signed it. Only
- * a Durable Object knows whether the credential is still valid.
+ * The content of a credential with a valid MAC, a name for it that reveals nothing of it, the id of the key that signed it, and of a key the
+ * SHA-256 of its nonce. Only a Durable Object knows whether the credential is still valid.
  */
-export type VerifiedClaim = Claim & { nonceHash: ArrayBuffer; fingerprint: string; signingId: string };
+export type VerifiedClaim = (TokenClaim | (KeyClaim & { nonceHash: ArrayBuffer })) & {
+  fingerprint: string;
+  signingId: string;
+};
 
 /** The verified content of a credential of this kind. */
 export type VerifiedClaimOf<Kind extends Claim["kind"]> = Extract<VerifiedClaim, { kind: Kind }>;
@@ -43,12 +48,11 @@ export type VerifiedClaimOf<Kind extends Claim["kind"]> = Extract<VerifiedClaim,
 export type SigningRing = {
   signingId: string;
   keys: ReadonlyMap<string, CryptoKey>;
-  /** A cache of verified credentials: the same few come again and again. */
+  /** A cache of verified credentials, and of tokens that were made here: the same few come again and again. */
   verified: Map<string, VerifiedClaim>;
   /** A cache of the tokens that were made, by what they are made of: callers get the same groups again and again. */
   tokens: Map<string, string>;
-  /** The SHA-256 hashes of verified sessions, each with its `exp`: a second call costs no check of its signature. */
-  verifiedSessions: Map<string, number>;
+  verifiedSessions: VerifiedSessions;
   /** From these the key pairs of viewer sessions are derived, in the order of the keys. */
   sessionSeeds: readonly SessionSeed[];
   /** A cache of those key pairs, which are derived when a session first needs them. */
@@ -91,7 +95,7 @@ export async function importRing(signingKeys: readonly SigningKey[]): Promise<Si
     keys,
     verified: new Map(),
     tokens: new Map(),
-    verifiedSessions: new Map(),
+    verifiedSessions: new VerifiedSessions(),
     sessionSeeds,
   };
 }
@@ -117,7 +121,9 @@ export async function mintCredential(ring: SigningRing, claim: Claim, signingId 
   const mac = await macOf(ring, signer, bytes.subarray(0, macAt));
   if (!mac) throw new Error("The signing ring lacks its own first key.");
   bytes.set(mac.subarray(0, MAC_BYTES), macAt);
-  return prefix + toBase64url(bytes.subarray(prefix.length));
+  const credential = prefix + toBase64url(bytes.subarray(prefix.length));
+  if (claim.kind === "token") cache(ring, credential, { ...claim, fingerprint: fingerprintOf(mac), signingId: signer });
+  return credential;
 }
 
 /** Makes the token of `claim` as `mintCredential` does, and caches it. */
@@ -144,11 +150,17 @@ export async function verifyCredential(ring: SigningRing, credential: string): P
   const cached = ring.verified.get(credential);
   if (cached) return cached;
   const claim = await verify(ring, credential);
-  if (!claim) return undefined;
-  if (ring.verified.size === VERIFIED_CREDENTIALS_MAX) ring.verified.clear();
-  ring.verified.set(credential, claim);
+  if (claim) cache(ring, credential, claim);
   return claim;
 }
+
+function cache(ring: SigningRing, credential: string, claim: VerifiedClaim): void {
+  if (ring.verified.size === VERIFIED_CREDENTIALS_MAX) ring.verified.clear();
+  ring.verified.set(credential, claim);
+}
+
+/** The part of the MAC that no credential contains looks random to everybody without the signing key. */
+const fingerprintOf = (mac: Uint8Array): string => mac.subarray(MAC_BYTES).toHex();
 
 /** Whether a text is a whole credential by its form alone, no matter who has signed it. */
 export const isWholeCredential = (text: string): boolean => parse(text) !== undefined;
@@ -171,14 +183,16 @@ async function verify(ring: SigningRing, credential: string): Promise<VerifiedCl
   const start = utf8.encode(credential.slice(0, -payload.length));
   const mac = await macOf(ring, fields.signingId, concat(start, body));
   if (!mac || !crypto.subtle.timingSafeEqual(mac.subarray(0, MAC_BYTES), bytes.subarray(-MAC_BYTES))) return undefined;
-  const { workspace, id, nonce } = fields;
-  // The part of the MAC that no credential contains looks random to everybody without the signing key.
-  const fingerprint = mac.subarray(MAC_BYTES).toHex();
-  const verified = { id, nonce, nonceHash: await hashOf(nonce), fingerprint, signingId: fields.signingId };
+  const { workspace, id, nonce, signingId } = fields;
+  const verified = { id, nonce, fingerprint: fingerprintOf(mac), signingId };
   const tag = TAGS.get(word ?? "");
-  if (tag === undefined) return workspace === "" ? { ...verified, kind: "operator_key" } : undefined;
-  const kind = prefix === PREFIXES.api_key ? "api_key" : "token";
-  return { ...verified, kind, environment: { workspace, tag } };
+  if (tag === undefined && workspace !== "") return undefined;
+  if (tag !== undefined && prefix === PREFIXES.token)
+    return { ...verified, kind: "token", environment: { workspace, tag } };
+  const key = { ...verified, nonceHash: await hashOf(nonce) };
+  return tag === undefined
+    ? { ...key, kind: "operator_key" }
+    : { ...key, kind: "api_key", environment: { workspace, tag } };
 }
 
 function readFields(body: Uint8Array<ArrayBuffer>) {

@@ -1,5 +1,5 @@
 import { attempt } from "../../../common/attempt.ts";
-import { directoryName, type Environment, findEnvironment } from "../../../common/environment.ts";
+import { directoryName, findEnvironment } from "../../../common/environment.ts";
 import {
   NONCE_BYTES,
   ORIGIN_UNITS_MAX,
@@ -10,49 +10,20 @@ import {
   SESSION_UNITS_MAX,
   SESSION_VARIABLES_BYTES_MAX,
   TEXT_UNITS_MAX,
-  VERIFIED_SESSIONS_MAX,
 } from "../../../common/limits.ts";
 import { normalizeOrigin } from "../../../common/origin.ts";
 import { toBase64url } from "../base64url.ts";
 import { isObject } from "../json.ts";
-import { isSessionContent, type SessionContent } from "../user-groups/published-content.ts";
+import { isSessionContent } from "../user-groups/published-content.ts";
 import type { SigningRing } from "./credential.ts";
 import { deriveSessionKey, type PublicJwk, type SessionKey } from "./session-key.ts";
+import type { SessionClaims, SignedClaims } from "./verified-sessions.ts";
 
 /**
  * Viewer sessions: short-lived credentials of pages. A session is a JWT (RFC 7519) in the compact form, signed with ES256
  * (RFC 7518, section 3.4) by a key pair that is derived from a signing key. So anybody can verify it with the public keys,
  * and only this service can make it.
  */
-
-/** The content of a session. Whole seconds since 1970, as JWTs have them. */
-export type SessionClaims = {
-  issuer: string;
-  environment: Environment;
-  providedId: string;
-  teamId: number;
-  /** Random bits that the directory makes and stores with each token: a signing key alone does not know them. */
-  generation: Uint8Array<ArrayBuffer>;
-  /** The number of the API key that minted the session. */
-  keyId: number;
-  /** A random UUID: the session's fingerprint. */
-  id: string;
-  /** The number of the newest event of the environment: an end with a higher one is later. */
-  seq: number;
-  issuedAtSeconds: number;
-  expiresAtSeconds: number;
-  /** The normalised origins of the pages that may present the session; without it, any. */
-  origins?: string[];
-  viewerId?: string;
-  /** What only this viewer may see. */
-  viewerProperties?: object;
-  /** A copy for verifiers that do not call the service. The service itself reads the group. */
-  variables?: Record<string, unknown>;
-  /** What answers the viewer without the directory, for so many seconds from `issuedAtSeconds` on. */
-  stale?: { seconds: number; group: SessionContent };
-  /** What the integrator adds for other verifiers, under names of `isFreeClaim`. The service itself does not read it. */
-  extraClaims?: object;
-};
 
 /**
  * A session that this service has signed, with the key `signingId` of the ring. Only the directory knows whether it was revoked.
@@ -103,7 +74,11 @@ export async function mintSession(ring: SigningRing, claims: SessionClaims): Pro
   const payload = toBase64url(utf8.encode(JSON.stringify(payloadOf(claims))));
   const signed = `${signer.header}.${payload}`;
   const signature = await crypto.subtle.sign(ES256, signer.privateKey, utf8.encode(signed));
-  return `${signed}.${toBase64url(new Uint8Array(signature))}`;
+  const text = `${signed}.${toBase64url(new Uint8Array(signature))}`;
+  const { extraClaims: _, ...known } = claims;
+  if (text.length <= SESSION_UNITS_MAX)
+    ring.verifiedSessions.keep(text, { claims: known, signingId: ring.signingId }, claims.issuedAtSeconds);
+  return text;
 }
 
 /**
@@ -123,11 +98,20 @@ export async function verifySession(
 }
 
 /** Verifies a session as `verifySession` does, and returns all claims of an expired one too: to explain it, and never to admit it. */
-export async function readSession(
-  ring: SigningRing,
-  text: string,
-  now: number,
-): Promise<{ claims: SessionClaims; signingId: string } | undefined> {
+export async function readSession(ring: SigningRing, text: string, now: number): Promise<SignedClaims | undefined> {
+  const session = ring.verifiedSessions.find(text) ?? (await checkSession(ring, text));
+  if (!session) return undefined;
+  const nowSeconds = now / 1000;
+  const { issuedAtSeconds, expiresAtSeconds } = session.claims;
+  if (expiresAtSeconds > nowSeconds) ring.verifiedSessions.keep(text, session, nowSeconds);
+  else ring.verifiedSessions.remove(text);
+  const seconds = expiresAtSeconds - issuedAtSeconds;
+  if (seconds <= 0 || seconds > SESSION_SECONDS_MAX) return undefined;
+  return issuedAtSeconds > nowSeconds + SESSION_CLOCK_SECONDS_MAX ? undefined : session;
+}
+
+/** Verifies the signature of a session, and checks each of its claims. */
+async function checkSession(ring: SigningRing, text: string): Promise<SignedClaims | undefined> {
   if (text.length > SESSION_UNITS_MAX) return undefined;
   const [, header, payload = "", signature = ""] = SESSION.exec(text) ?? [];
   if (!header) return undefined;
@@ -136,46 +120,14 @@ export async function readSession(
   const index = keys.findIndex((each) => each.header === header);
   const key = keys[index];
   if (!key) return undefined;
-  const signingId = [...ring.keys.keys()][index] ?? "";
-  const hash = await hashOf(text);
-  const claims = ring.verifiedSessions.has(hash)
-    ? claimsOf(JSON.parse(utf8Text.decode(Uint8Array.fromBase64(payload, { alphabet: "base64url" }))))
-    : await checkClaims(key, { header, payload, signature });
-  if (!claims) return undefined;
-  remember(ring.verifiedSessions, hash, claims.expiresAtSeconds, now / 1000);
-  const { issuedAtSeconds, expiresAtSeconds } = claims;
-  const seconds = expiresAtSeconds - issuedAtSeconds;
-  if (seconds <= 0 || seconds > SESSION_SECONDS_MAX) return undefined;
-  if (issuedAtSeconds * 1000 > now + SESSION_CLOCK_SECONDS_MAX * 1000) return undefined;
-  return { claims, signingId };
-}
-
-/** The claims of a session that was never verified: after its signature, each of them is checked. */
-async function checkClaims(
-  { publicKey }: SessionKey,
-  { header, payload, signature }: Record<"header" | "payload" | "signature", string>,
-): Promise<SessionClaims | undefined> {
   const payloadBytes = decode(payload);
   const signatureBytes = decode(signature);
   if (!payloadBytes || !signatureBytes) return undefined;
   const signed = utf8.encode(`${header}.${payload}`);
-  const isOurs = await crypto.subtle.verify(ES256, publicKey, signatureBytes, signed);
-  const checked = isOurs ? parsePayload(payloadBytes) : undefined;
-  return checked && claimsOf(checked);
-}
-
-const hashOf = async (text: string): Promise<string> =>
-  new Uint8Array(await crypto.subtle.digest("SHA-256", utf8.encode(text))).toBase64();
-
-/** Keeps the hash of a session until it expires. Of too many, the one that was kept first is forgotten. */
-function remember(hashes: Map<string, number>, hash: string, expiresAtSeconds: number, nowSeconds: number): void {
-  if (expiresAtSeconds <= nowSeconds) return void hashes.delete(hash);
-  if (hashes.has(hash)) return;
-  for (const [oldest, endsAtSeconds] of hashes) {
-    if (endsAtSeconds > nowSeconds && hashes.size < VERIFIED_SESSIONS_MAX) break;
-    hashes.delete(oldest);
-  }
-  hashes.set(hash, expiresAtSeconds);
+  if (!(await crypto.subtle.verify(ES256, key.publicKey, signatureBytes, signed))) return undefined;
+  const checked = parsePayload(payloadBytes);
+  const claims = checked && claimsOf(checked);
+  return claims && { claims, signingId: [...ring.keys.keys()][index] ?? "" };
 }
 
 /** Whether a session may carry these variables. */

@@ -9,7 +9,8 @@ import {
 import { fail, ok, type Result } from "../../../common/result.ts";
 import type { PresentedSession } from "../../domain/credentials/caller.ts";
 import type { VerifiedClaimOf } from "../../domain/credentials/credential.ts";
-import { allowsOrigin, type SessionClaims, type VerifiedSession } from "../../domain/credentials/viewer-session.ts";
+import type { SessionClaims } from "../../domain/credentials/verified-sessions.ts";
+import { allowsOrigin, type VerifiedSession } from "../../domain/credentials/viewer-session.ts";
 import type { Failure, FailureOf } from "../../domain/failure.ts";
 import { log } from "../../domain/log.ts";
 import { storedContent } from "../../domain/user-groups/published-content.ts";
@@ -56,8 +57,14 @@ async function inAdmission<Value, Refusal>(
   ask: () => Promise<Result<Value, Refusal>>,
 ): Promise<Result<Value, Refusal | FailureOf<"overloaded">>> {
   const [environment = "", credential = ""] = c.get("branch");
-  const admission = await ADMISSIONS.take(environment, [String(c.get("teamId")), credential]);
-  return admission ? ask().finally(admission.leave) : fail({ code: "overloaded" });
+  const admission =
+    ADMISSIONS.takeFree(environment) ?? (await ADMISSIONS.take(environment, [String(c.get("teamId")), credential]));
+  if (!admission) return fail({ code: "overloaded" });
+  try {
+    return await ask();
+  } finally {
+    admission.leave();
+  }
 }
 
 const viewerOf = ({ environment }: VerifiedClaimOf<"token">, group: GroupSnapshot): Viewer => ({

@@ -1,6 +1,5 @@
 import type { Context } from "hono";
 import { createMiddleware } from "hono/factory";
-import { routePath } from "hono/route";
 import { directoryName } from "../../../common/environment.ts";
 import { OPERATOR_TOKEN_UNITS_MIN } from "../../../common/limits.ts";
 import { fail, ok, type Result } from "../../../common/result.ts";
@@ -102,7 +101,7 @@ function authorizing<E extends CallEnv, Admitted>(
   set: (c: Context<E>, admitted: Admitted) => void,
 ) {
   return createMiddleware<E>(async (c, next) => {
-    const admitted = await authorize(c, routePath(c, -1), admitters);
+    const admitted = await authorize(c, admitters);
     if (!admitted.ok) return refuse(c, admitted.failure);
     set(c, admitted.value);
     return next();
@@ -115,7 +114,8 @@ function withPlaceOfGroup<Presented>(admit: Admit<Presented, Viewer>): Admit<Pre
     const admitted = await admit(c, presented);
     if (!admitted.ok) return admitted;
     const branch = [directoryName(admitted.value.environment), String(admitted.value.group.teamId)];
-    const ofGroup = await GROUPS.take(branch.join(" "));
+    const name = branch.join(" ");
+    const ofGroup = GROUPS.takeFree(name) ?? (await GROUPS.take(name));
     if (!ofGroup) return fail({ code: "overloaded" });
     c.set("branch", branch);
     c.set("place", joined(c.get("place"), ofGroup));
@@ -164,10 +164,9 @@ type Admitters<Admitted> = {
  */
 async function authorize<Admitted>(
   c: RequestContext<CallEnv>,
-  pattern: string,
   admitters: Admitters<Admitted>,
 ): Promise<Result<Admitted, Failure>> {
-  const access = accessOf(c.req.method, pattern);
+  const access = accessOf(c.req.method, c.get("pattern"));
   if (!access) return fail({ code: "route_not_found" });
   c.set("access", access);
   c.set("body", NO_BYTES);
@@ -181,7 +180,8 @@ async function authorize<Admitted>(
     (await admitBeforeBody(c, candidate.value)) ??
     (await readBody(c, candidate.value));
   if (failure) return fail(failure);
-  const place = await CALLERS.take(candidate.value.name);
+  const { name } = candidate.value;
+  const place = CALLERS.takeFree(name) ?? (await CALLERS.take(name));
   if (!place) return fail({ code: "overloaded" });
   c.set("place", place);
   const environment = c.get("environment");

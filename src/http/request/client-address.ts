@@ -2,7 +2,8 @@ import { readSetting } from "../../../common/settings/settings.ts";
 import type { Credential, RequestContext } from "../app-env.ts";
 import { CONSOLE } from "../console/paths.ts";
 
-const IPV4 = /^\d{1,3}(?:\.\d{1,3}){3}$/;
+/** Four decimal numbers up to 255, without leading zeros. */
+const IPV4 = /^(?:(?:25[0-5]|2[0-4]\d|1\d\d|[1-9]?\d)(?:\.(?!$)|$)){4}$/;
 const IPV6 = /^[\da-f:.]*:[\da-f:.]*$/i;
 /** An IPv4 address in IPv6 (RFC 4291, section 2.5.5.2), as the URL parser writes it. A socket for both kinds shows IPv4 clients so. */
 const IPV4_IN_IPV6 = /^::ffff:([\da-f]{1,4}):([\da-f]{1,4})$/;
@@ -46,7 +47,7 @@ function peerOf({ cf }: Request): string {
  * `undefined` for anything else.
  */
 function networkOf(address: string): string | undefined {
-  if (IPV4.test(address)) return hostnameOf(address) === address ? address : undefined;
+  if (IPV4.test(address)) return address;
   const hostname = IPV6.test(address) ? hostnameOf(`[${address}]`) : undefined;
   if (hostname === undefined) return undefined;
   const ipv6 = hostname.slice(1, -1);

@@ -1,5 +1,4 @@
 import { createMiddleware } from "hono/factory";
-import { routePath } from "hono/route";
 import { IDEMPOTENCY_KEY_UNITS_MAX } from "../../../common/limits.ts";
 import { type IfMatch, parseIfMatch } from "../../domain/user-groups/entity-tag.ts";
 import type { Conditions, IdempotencyRecord } from "../../domain/user-groups/responses.ts";
@@ -46,7 +45,7 @@ export const idempotencyKey = createMiddleware<IdempotencyEnv>(async (c, next) =
   const request = { ...c.req.param(), ...c.get("fields") };
   c.set("idempotency", {
     key: await digest(caller.kind === "operator" ? `operator ${caller.id} ${key}` : key),
-    request: await digest(`${c.req.method} ${routePath(c, -1)} ${JSON.stringify(request)}`),
+    request: await digest(`${c.req.method} ${c.get("pattern")} ${JSON.stringify(request)}`),
     signingId: c.get("ring").signingId,
   });
   return next();

@@ -15,9 +15,15 @@ const HOST = /^(?:[\w-]+(?:\.[\w-]+)*\.?|\[[\da-f:.]+\])(?::\d{1,5})?$/i;
  */
 export const validHostOnly = createMiddleware<RequestEnv>((c, next) => {
   const host = c.req.header("Host");
+  if (host !== undefined && host === lastHost) return next();
   const isHost = host === undefined || (host.length <= HOST_UNITS_MAX && HOST.test(host));
-  return isHost && URL.canParse(c.req.url) ? next() : Promise.resolve(refuse(c, { code: "malformed_request" }));
+  if (!isHost || !URL.canParse(c.req.url)) return Promise.resolve(refuse(c, { code: "malformed_request" }));
+  lastHost = host;
+  return next();
 });
+
+/** The Host that was last found to be one: nearly all requests to an isolate name the same. */
+let lastHost: string | undefined;
 
 /**
  * The origin of this service as its users see it: that of PUBLIC_URL. If the variable is empty, it is the origin of the request,

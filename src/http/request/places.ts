@@ -26,7 +26,7 @@ export const joined = (...places: (Place | undefined)[]): Place => ({
 export type PlacesLimits = { placesMax: number; waitingMax: number; secondsMax: number };
 
 /** The places of one name: how many are taken, and who waits for one. */
-type Taken = { count: number; waiting: Queue };
+type Taken = { count: number; waiting?: Queue };
 
 /** Those who wait, in the order of arrival; of several branches, such as environments and their groups, in turn. */
 class Queue {
@@ -83,35 +83,41 @@ export class Places {
     this.#limits = limits;
   }
 
+  /** Takes a place if one is free. Most requests find one, and need not wait for a promise. */
+  takeFree(name: string): Place | undefined {
+    const taken: Taken = this.#names.get(name) ?? { count: 0 };
+    if (taken.count >= this.#limits.placesMax) return undefined;
+    this.#names.set(name, taken);
+    taken.count += 1;
+    return this.#placeOf(name, taken);
+  }
+
   /**
    * Takes a place; `undefined` if too many requests wait already, or if this one has waited for too long. Of those who wait, the branches have
    * their turns: `["acme/Customer", "7"]` waits among the requests of group 7, and this group among those of acme/Customer.
    */
   async take(name: string, branch: readonly string[] = []): Promise<Place | undefined> {
-    const { placesMax, secondsMax } = this.#limits;
-    const taken = this.#names.get(name) ?? { count: 0, waiting: new Queue() };
-    this.#names.set(name, taken);
-    if (taken.count < placesMax) {
-      taken.count += 1;
-      return this.#placeOf(name, taken);
-    }
-    if (this.isFull(name, branch)) return undefined;
+    const free = this.takeFree(name);
+    const taken = this.#names.get(name);
+    if (free || !taken || this.isFull(name, branch)) return free;
     const { promise, resolve } = Promise.withResolvers<void>();
-    taken.waiting.add(branch, resolve);
+    const waiting = taken.waiting ?? new Queue();
+    taken.waiting = waiting;
+    waiting.add(branch, resolve);
     try {
-      await withTimeout(promise, secondsMax);
+      await withTimeout(promise, this.#limits.secondsMax);
       return this.#placeOf(name, taken);
     } catch (error) {
       if (!(error instanceof TimeoutError)) throw error;
       // A place may have come at the last moment.
-      if (!taken.waiting.delete(branch, resolve)) this.#give(name, taken, 1);
+      if (!waiting.delete(branch, resolve)) this.#give(name, taken, 1);
       return undefined;
     }
   }
 
   /** Whether too many requests of this name, and of the first part of this branch, wait already. */
   isFull(name: string, [first]: readonly string[] = []): boolean {
-    return (this.#names.get(name)?.waiting.sizeOf(first) ?? 0) >= this.#limits.waitingMax;
+    return (this.#names.get(name)?.waiting?.sizeOf(first) ?? 0) >= this.#limits.waitingMax;
   }
 
   #placeOf(name: string, taken: Taken): Place {
@@ -134,7 +140,7 @@ export class Places {
   #give(name: string, taken: Taken, count: number): void {
     taken.count -= count;
     while (taken.count < this.#limits.placesMax) {
-      const next = taken.waiting.next();
+      const next = taken.waiting?.next();
       if (!next) break;
       taken.count += 1;
       next();

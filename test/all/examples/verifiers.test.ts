@@ -7,12 +7,6 @@ afterAll(inJava.remove);
 
 testVerifiers([
   {
-    name: "PyJWT",
-    needs: "python3 with PyJWT and cryptography",
-    command: ["python3", "examples/embedding/verify_pyjwt.py"],
-    isThere: succeeds("python3", "-c", "import jwt, cryptography"),
-  },
-  {
     name: "fast-jwt",
     needs: "the package fast-jwt",
     command: [process.execPath, "examples/consumers/verify-fast-jwt.ts"],

@@ -26,7 +26,9 @@ export async function standIn(
     if (replied === "drop") return request.socket.destroy();
     if (replied === "headers only") return response.writeHead(200).write("{");
     const { status, body = "" } = replied;
-    response.writeHead(status, replied.headers).end(typeof body === "string" ? body : JSON.stringify(body));
+    response
+      .writeHead(status, replied.headers)
+      .end(typeof body === "string" || Buffer.isBuffer(body) ? body : JSON.stringify(body));
   }).listen(0, "127.0.0.1");
   await once(server, "listening");
   onTestFinished(() => {

@@ -1,11 +1,10 @@
 /** `ug groups export` and `ug groups import`. */
-import { createReadStream, fstatSync, openSync } from "node:fs";
-import { Socket } from "node:net";
+import { once } from "node:events";
 import type { Readable } from "node:stream";
 import { Option } from "commander";
 import { CommandError, UsageError } from "../../../../common/command-error.ts";
 import { CONTENT, GROUP_FIELDS } from "../../../../common/content.ts";
-import { action, announce, type Output, serviceCommand } from "../../command.ts";
+import { action, announce, type Output, serviceCommand, UNASKED } from "../../command.ts";
 import { describedTarget } from "../../contexts/context-store.ts";
 import { environmentQueryOf } from "../../environment-options.ts";
 import { readRenamed } from "../../groups/files/csv-columns.ts";
@@ -14,8 +13,9 @@ import type { Service } from "../../groups/files/group-calls.ts";
 import type { ImportSource } from "../../groups/files/source.ts";
 import { wholeNumberReader } from "../../option-values.ts";
 import { accessToEnvironment, type ServiceOptions } from "../../service-access.ts";
-import { explainErrors } from "../../support/errors.ts";
+import { onSystemError } from "../../support/errors.ts";
 import { given } from "../../support/given.ts";
+import { inputFailure, openInput } from "../../support/input-file.ts";
 import { escapeInvisible, quoted } from "../../support/printable.ts";
 import { groupsOf, withConcurrency } from "./group-command.ts";
 
@@ -85,6 +85,7 @@ export const importCommand = () =>
     "calls at a time",
   )
     .argument("<file>", "a CSV, or a file of one JSON object on each line; - is standard input")
+    .option(...UNASKED)
     .option("--update", "change existing groups to match their lines")
     .option("--dry-run", "print what it would create, change and leave, and change nothing")
     .addOption(
@@ -135,18 +136,28 @@ async function tryImport(service: Service, source: ImportSource, options: Import
     change: change.map(({ id, changed }) => ({ provided_id: id, changed })),
     differs,
     leave: plan.same,
+    ...(plan.withoutZeros.length > 0 && {
+      without_zeros: plan.withoutZeros.map(({ id, existing }) => ({ provided_id: id, existing })),
+    }),
     refused: plan.refused,
   };
   return { body, text: textOfPlan(plan, options) };
 }
 
-function textOfPlan({ create, differing, same, refused }: Plan, { update, target }: ImportOptions): string {
+function textOfPlan(
+  { create, differing, same, refused, withoutZeros }: Plan,
+  { update, target }: ImportOptions,
+): string {
   const verb = update ? "change" : "differs";
   const counted = update ? `change ${differing.length}, leave ${same}` : `leave ${same}, differs ${differing.length}`;
   return [
     ...create.map((id) => `create   ${quoted(id)}`),
     ...differing.map(({ id, changed }) => `${verb.padEnd(7)}  ${quoted(id)}: ${escapeInvisible(changed.join(", "))}`),
     `At ${describedTarget(target)} this import would: create ${create.length}, ${counted}, refused ${refused}. Nothing was changed.`,
+    ...withoutZeros.map(({ id, existing }) => `Has ${quoted(id)} lost zeros? There is a group ${quoted(existing)}.`),
+    ...(withoutZeros.length > 0
+      ? ["Spreadsheets remove zeros at the beginning of numbers: format the column of ids as text, and fill it again."]
+      : []),
     ...(differing.length > 0 && !update ? ["To change the groups that differ, add --update."] : []),
   ].join("\n");
 }
@@ -155,21 +166,31 @@ async function sourceOf(file: string, options: ImportOptions): Promise<ImportSou
   const { format = file.toLowerCase().endsWith(".csv") ? "csv" : "ndjson", column, skipOtherColumns = false } = options;
   if (format === "ndjson" && (column || skipOtherColumns))
     throw new UsageError("--column and --skip-other-columns are for a CSV. Give --format csv, too.");
-  const { input, total } = openFile(file);
+  const { input, total } = openInput(file, "file to import");
+  await refuseForeign(input);
   const { csvSource, ndjsonSource } = await import("../../groups/files/source.ts");
   return format === "csv"
     ? csvSource(input, { renamed: column ?? new Map(), skipsOthers: skipOtherColumns })
     : ndjsonSource(input, total);
 }
 
-function openFile(file: string): { input: Readable; total: number } {
-  const failureOf = (code: string) => new UsageError(`The file to import cannot be read: ${code}.`);
-  const fd = file === "-" ? process.stdin.fd : explainErrors(() => openSync(file, "r"), failureOf);
-  const stats = explainErrors(() => fstatSync(fd), failureOf);
-  if (stats.isDirectory()) throw new UsageError("The file to import is a folder.");
-  if (file === "-") return { input: process.stdin, total: 0 };
-  // A file stream reads a pipe in a thread, and this process could not end while that thread waits for data.
-  return stats.isFIFO()
-    ? { input: new Socket({ fd, readable: true, writable: false }), total: 0 }
-    : { input: createReadStream(file, { fd }), total: stats.size };
+/** What is no text in UTF-8, by its first bytes in hex. */
+const FOREIGN = [
+  { begins: /^504b0304/, what: "a workbook, such as of Excel (.xlsx), LibreOffice (.ods) or Numbers" },
+  { begins: /^d0cf11e0/, what: "a workbook of an old Excel (.xls)" },
+  { begins: /^(?:fffe|feff|00|..00)/, what: "a text in UTF-16" },
+];
+
+/** @throws UsageError for a file that a spreadsheet has saved in another form than a CSV in UTF-8 */
+async function refuseForeign(input: Readable): Promise<void> {
+  await once(input, "readable").catch(onSystemError(inputFailure));
+  const head: Buffer | null = input.read();
+  if (head === null) return;
+  input.unshift(head);
+  const found = FOREIGN.find(({ begins }) => begins.test(head.subarray(0, 4).toString("hex")));
+  if (!found) return;
+  input.destroy();
+  throw new UsageError(
+    `The file to import is ${found.what}, and no text in UTF-8. Save the sheet as “CSV UTF-8”. Nothing was changed.`,
+  );
 }

@@ -2,7 +2,7 @@
 import { type Command, Option } from "commander";
 import type { EnvironmentClient, GroupState } from "../../../../client/src/index.ts";
 import { UsageError } from "../../../../common/command-error.ts";
-import { environmentAction, type Output, requireYes, YES } from "../../command.ts";
+import { environmentAction, type Output, requireYes, UNASKED } from "../../command.ts";
 import { environmentName, environmentOf } from "../../environment-options.ts";
 import { JSON_OPTIONS, withContent } from "../../groups/content-options.ts";
 import * as manage from "../../groups/manage.ts";
@@ -28,7 +28,7 @@ export const command = (): Command =>
         "ug groups export > groups.ndjson": "all groups, without their tokens",
         "ug groups import groups.ndjson --update": "change the groups to match the file",
       },
-      notes: `A group is named by its number (team_id), or by --id with its user_group_id. No command shows a token.\n${WHOSE}`,
+      notes: `A group is named by its number (team_id), or else by its user_group_id; one of digits alone needs --id. No command shows a token.\n${WHOSE}`,
     },
     {
       See: [listCommand(), showCommand()],
@@ -56,7 +56,8 @@ const listCommand = () =>
 const showCommand = () =>
   groupOf("show", "show a group; a deleted one too, if no other has its id", {
     "ug groups show 7": "by its number",
-    "ug groups show --id acme --json": "by its id",
+    "ug groups show acme --json": "by its id",
+    "ug groups show --id 4711": "by an id that has only digits",
   }).action(environmentAction(manage.show));
 
 const createCommand = () =>
@@ -67,6 +68,7 @@ const createCommand = () =>
     }),
   )
     .argument("<id>", "your own id of the group (user_group_id)")
+    .option(...UNASKED)
     .action(environmentAction(manage.create));
 
 const renameCommand = () =>
@@ -113,12 +115,15 @@ const restoreCommand = () =>
     .action(environmentAction(manage.restore));
 
 const purgeCommand = () =>
-  changeOf("purge", "permanently erase a deleted group now", {
-    "ug groups purge 7": "show which group it is, and change nothing",
-    "ug groups purge 7 --yes": "erase it; this has no undo",
-  })
-    .option(...YES)
-    .action(environmentAction(manage.purge));
+  changeOf(
+    "purge",
+    "permanently erase a deleted group now",
+    {
+      "ug groups purge 7": "show which group it is, and ask in a terminal",
+      "ug groups purge 7 --yes": "erase it; this has no undo",
+    },
+    "final",
+  ).action(environmentAction(manage.purge));
 
 type RotateOptions = Options & {
   all?: boolean;
@@ -130,21 +135,25 @@ type RotateOptions = Options & {
 
 const rotateCommand = () =>
   withConcurrency(
-    changeOf("rotate", "replace the token of a group, or of each group with --all", {
-      "ug groups rotate 7 --grace 10m --yes": "the old token stays valid for ten minutes",
-      "ug groups rotate --all --grace 1h --yes": "each group; run it again to continue after an interruption",
-    }),
+    changeOf(
+      "rotate",
+      "replace the token of a group, or of each group with --all",
+      {
+        "ug groups rotate 7 --grace 10m --yes": "the old token stays valid for ten minutes",
+        "ug groups rotate --all --grace 1h --yes": "each group; run it again to continue after an interruption",
+      },
+      "final",
+    ),
     "with --all: calls at a time",
   )
     .option("--grace <time>", "how long the old token stays valid; by default not at all", readSeconds)
     .option("--all", "rotate the tokens of all groups that exist")
     .option("--progress <file>", "with --all: the file that records the progress, without a credential")
     .option("--restart", "with --all: rotate every group again, and ignore the recorded progress")
-    .option(...YES)
     .action(
-      environmentAction(async (client: EnvironmentClient, options: RotateOptions, number?: number) => {
-        if (!options.all) return manage.rotate(client, options, number);
-        if (number === undefined && options.id === undefined) return rotateEach(client, options);
+      environmentAction(async (client: EnvironmentClient, options: RotateOptions, named?: string) => {
+        if (!options.all) return manage.rotate(client, options, named);
+        if (named === undefined && options.id === undefined) return rotateEach(client, options);
         throw new UsageError("Name one group, or give --all, not both.");
       }),
     );
@@ -160,7 +169,8 @@ async function rotateEach(client: EnvironmentClient, options: RotateOptions): Pr
   const numbers = await groupNumbers(client);
   const grace = options.grace === undefined ? "" : ` --grace ${options.grace}s`;
   const what = `replace the tokens of ${numbers.length} groups of ${environmentName(named)}`;
-  requireYes(options, what, commandLine(options, `rotate --all${grace} --yes`));
+  const todo = `To do it: ${commandLine(options, `rotate --all${grace} --yes`)}`;
+  requireYes(options, what, { name: environmentName(named), todo });
   if (record.isContinued) console.error(`Continuing the rotation that began at ${record.progress.begunAt}.`);
   const counts = await rotateAll({ client, record, numbers, concurrency: options.concurrency });
   const missing = counts.missing === 0 ? "" : ` ${counts.missing} were deleted meanwhile.`;

@@ -8,7 +8,7 @@ const columnsOf = (isText: boolean): string[] =>
 export const TEXT_FIELDS = columnsOf(true);
 /** Those of the fields that have a column for each key. */
 export const OBJECT_FIELDS = columnsOf(false);
-/** Fields of a listed group that are not fields of a call: the service decides them. */
+/** Fields of a listed group that are not fields of a call: the service decides them. An import ignores them. */
 export const IGNORED: readonly string[] = [
   "team_id",
   "suspended_at",

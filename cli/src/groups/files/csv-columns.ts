@@ -55,7 +55,7 @@ export function columnsOf(headers: readonly string[], { renamed, skipsOthers }: 
   const missing = [...renamed.keys()].filter((header) => !headers.includes(header));
   if (missing.length > 0) throw new UsageError(`The CSV has no column ${missing.map(quoted).join(", ")}.`);
   const columns = headers.map((header) => columnNamed(renamed.get(header) ?? header));
-  const unknown = headers.filter((header, index) => !columns[index] && !IGNORED.includes(header));
+  const unknown = headers.filter((header, index) => header !== "" && !columns[index] && !IGNORED.includes(header));
   if (unknown.length > 0 && !skipsOthers)
     throw new UsageError(
       `Columns that are no fields of a group: ${unknown.map(quoted).join(", ")}. Rename them to one of ${NAMES}; name the field of each with ` +

@@ -10,7 +10,9 @@ import type { GroupLine } from "./group-line.ts";
 export type GroupRow = { number: number; group: GroupLine };
 
 /** Programs write one of them, whatever the C of CSV stands for. */
-const DELIMITERS = [",", ";", "\t"];
+const DELIMITERS = [",", ";", "\t", "|"];
+/** A first line that tells Excel the delimiter. No program shows it as a row. */
+const SEPARATOR = /^"?sep=([^\w"\r\n])"?[\r\n]/i;
 const PROBLEMS_SHOWN = 10;
 
 /**
@@ -23,7 +25,7 @@ export function readCsv(bytes: Buffer, options: ColumnOptions): GroupRow[] {
   const delimiter = delimiterOf(text, options);
   const [headers = [], ...rows] = recordsOf(text, delimiter);
   const columns = columnsOf(headers.map(trimmed), options);
-  const problems: string[] = [];
+  const problems: string[] = options.skipsOthers ? [] : unnamed(headers.map(trimmed), rows);
   const groups: GroupRow[] = [];
   const rowOfId = new Map<string, number>();
   for (const [index, cells] of rows.entries()) {
@@ -36,6 +38,15 @@ export function readCsv(bytes: Buffer, options: ColumnOptions): GroupRow[] {
   if (problems.length > 0) throw unreadable(problems);
   return groups;
 }
+
+/** The columns without a name that have a value. Spreadsheets write empty ones beside a table, which are ignored. */
+const unnamed = (headers: readonly string[], rows: readonly (readonly string[])[]): string[] =>
+  headers.flatMap((header, column) => {
+    const row = header === "" ? rows.findIndex((cells) => (cells[column] ?? "").trim() !== "") : -1;
+    return row === -1
+      ? []
+      : [`row ${row + 2}: column ${column + 1} has a value, and no name in row 1. Name it, or empty it.`];
+  });
 
 /** A header without the blanks that people leave around it. Those of a key belong to the key. */
 const trimmed = (header: string): string =>
@@ -52,23 +63,22 @@ function decoded(bytes: Buffer): string {
     // It removes a byte order mark.
     return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
   } catch {
-    // A text in a Windows code page has no NUL.
-    const encoding = bytes.includes(0) ? "UTF-16" : "WINDOWS-1252";
     throw new UsageError(
-      `The CSV is not in UTF-8. Save it as “CSV UTF-8”, or convert it: iconv -f ${encoding} -t UTF-8 FILE > NEW_FILE`,
+      "The CSV is not in UTF-8. Save it as “CSV UTF-8”, or convert it: iconv -f WINDOWS-1252 -t UTF-8 FILE > NEW_FILE",
     );
   }
 }
 
-/** The delimiter with which the header has a column of ids. */
+/** The delimiter with which the header has a column of ids: that of the first line, if it names one. */
 function delimiterOf(text: string, options: ColumnOptions): string {
-  const found = DELIMITERS.find((delimiter) => {
+  const [, separator] = SEPARATOR.exec(text) ?? [];
+  const found = (separator === undefined ? DELIMITERS : [separator]).find((delimiter) => {
     const [headers = []] = recordsOf(text, delimiter, 1);
     return hasIds(headers.map(trimmed), options);
   });
   if (found !== undefined) return found;
   throw new UsageError(
-    "The first row of the CSV has no column user_group_id, between commas, semicolons or tabs. Name the column of your ids so, or give --column HEADER=user_group_id.",
+    "The first row of the CSV has no column user_group_id, between commas, semicolons, tabs or |. Name the column of your ids so, or give --column HEADER=user_group_id.",
   );
 }
 
@@ -79,6 +89,7 @@ function recordsOf(text: string, delimiter: string, to?: number): string[][] {
       delimiter,
       record_delimiter: ["\r\n", "\n", "\r"],
       relax_column_count: true,
+      from_line: SEPARATOR.test(text) ? 2 : 1,
       ...(to !== undefined && { to }),
     });
   } catch (error) {
@@ -95,7 +106,11 @@ function recordsOf(text: string, delimiter: string, to?: number): string[][] {
 
 /** Why a row cannot be imported; `undefined` if it can. */
 function problemOf(cells: readonly string[], columns: readonly (Column | undefined)[]): string | undefined {
-  if (cells.length !== columns.length) return `it has ${cells.length} cells, and the header ${columns.length}.`;
+  const counts = `it has ${cells.length} cells, and the header ${columns.length}.`;
+  if (cells.slice(columns.length).some((cell) => cell.trim() !== ""))
+    return `${counts} Put quotation marks around a text with the character that parts cells.`;
+  if (cells.length < columns.findLastIndex(Boolean) + 1)
+    return `${counts} If a spreadsheet has left out empty cells at the end, make a column the last one that is always filled.`;
   if (idOf(cells, columns) === "") return "it has no user_group_id.";
   const state = cells[columns.findIndex((column) => column?.field === "state")] ?? "";
   if (!["", "active", "suspended"].includes(state)) return "give the state active or suspended, or leave it empty.";

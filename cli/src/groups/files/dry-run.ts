@@ -12,7 +12,12 @@ export type Plan = {
   /** Groups that are what their lines say already. */
   same: number;
   refused: number;
+  /** Groups to create whose ids are numbers, and that of a group that exists but for zeros at its beginning. */
+  withoutZeros: { id: string; existing: string }[];
 };
+
+/** A number without the zeros at its beginning, which spreadsheets remove; `undefined` for any other id. */
+const withoutZeros = (id: string): string | undefined => (/^\d+$/.test(id) ? id.replace(/^0+(?=\d)/, "") : undefined);
 
 /** All groups of the file are in memory until they are compared. */
 const GROUPS_MAX = 1_000_000;
@@ -22,11 +27,16 @@ const SINGLE_READS_MAX = 100;
 /** Compares the lines with the groups that exist. What the service would refuse of a line, such as a name too long, it does not know. */
 export async function planOf(service: Service, source: ImportSource, fromLine: number): Promise<Plan> {
   const { groups, refused } = await groupsOf(source, fromLine);
-  const plan: Plan = { create: [], differing: [], same: 0, refused };
-  for await (const listed of existing(service, [...groups.keys()]))
+  const plan: Plan = { create: [], differing: [], same: 0, refused, withoutZeros: [] };
+  const numbers = new Map([...groups.keys()].map((id) => [withoutZeros(id), id]));
+  numbers.delete(undefined);
+  const similar = new Map<string, string>();
+  for await (const listed of existing(service, [...groups.keys()], numbers.size > 0))
     for (const current of listed) {
       const id = String(current.provided_id);
       const line = groups.get(id);
+      const number = numbers.get(withoutZeros(id));
+      if (number !== undefined) similar.set(number, id);
       if (!line) continue;
       groups.delete(id);
       const changed = changedNames(differencesOf(line, current), current);
@@ -34,6 +44,10 @@ export async function planOf(service: Service, source: ImportSource, fromLine: n
       else plan.same += 1;
     }
   plan.create = [...groups.keys()];
+  plan.withoutZeros = plan.create.flatMap((id) => {
+    const existing = similar.get(id);
+    return existing === undefined ? [] : [{ id, existing }];
+  });
   return plan;
 }
 
@@ -61,8 +75,8 @@ async function groupsOf({ unit, lines }: ImportSource, fromLine: number) {
 
 const NO_ID = { code: "invalid_body", message: "Give user_group_id as a text." };
 
-/** The groups that exist, at least those with these ids. */
-async function* existing(service: Service, ids: readonly string[]) {
-  if (ids.length > SINGLE_READS_MAX) return yield* listedGroups(service, {});
+/** The groups that exist: all, or at least those with these ids. */
+async function* existing(service: Service, ids: readonly string[], all: boolean) {
+  if (all || ids.length > SINGLE_READS_MAX) return yield* listedGroups(service, {});
   for (const id of ids) yield* listedGroups(service, { user_group_id: id });
 }

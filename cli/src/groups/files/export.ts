@@ -61,7 +61,13 @@ type Row = { cells: string[]; objects: Map<string, Map<string, string>> };
 export async function* csvOf(pages: Groups, { delimiter, bom }: CsvForm): AsyncGenerator<string, void, undefined> {
   const { rows, otherValues } = await collected(pages);
   const columns = OBJECT_FIELDS.flatMap((field) => keysOf(rows, field).map((key) => ({ field, key })));
-  const header = ["user_group_id", ...TEXT_FIELDS, "state", ...columns.map(({ field, key }) => `${field}.${key}`)];
+  const header = [
+    "user_group_id",
+    ...TEXT_FIELDS,
+    "state",
+    "team_id",
+    ...columns.map(({ field, key }) => `${field}.${key}`),
+  ];
   const textOf = (records: string[][]) =>
     // It would leave a lone line feed without quotation marks.
     stringify(records, { delimiter, record_delimiter: "\r\n", quoted_match: /[\r\n]/ });
@@ -86,7 +92,7 @@ async function collected(pages: Groups) {
     for (const group of groups) {
       const entries = OBJECT_FIELDS.map((field) => [field, Object.entries(Object(group[field]))] as const);
       otherValues += entries.flatMap(([, each]) => each).filter(([, value]) => !isKept(value)).length;
-      const cells = ["provided_id", ...TEXT_FIELDS, "state"].map((field) => cellOf(group[field] ?? ""));
+      const cells = ["provided_id", ...TEXT_FIELDS, "state", "team_id"].map((field) => cellOf(group[field] ?? ""));
       rows.push({ cells, objects: new Map(entries.map(([field, each]) => [field, cellsOf(each)])) });
     }
     if (rows.length > GROUPS_MAX)

@@ -1,6 +1,6 @@
 import { attempt } from "../../../../common/attempt.ts";
 import { CONTENT, GROUP_FIELDS } from "../../../../common/content.ts";
-import { findInexact } from "../../../../common/exact-json.ts";
+import { parseExact } from "../../../../common/exact-json.ts";
 import type { Line } from "../../support/lines.ts";
 import type { Refusal } from "../../support/transport.ts";
 import { cellOf, IGNORED, OBJECT_FIELDS } from "./csv-cells.ts";
@@ -29,13 +29,12 @@ export function readLine({ bytes }: Line): { group?: GroupLine; refusal?: Refusa
   if (!bytes) return { refusal: { code: "body_too_large", message: "The line is larger than 1 MiB." } };
   const text = attempt(() => utf8.decode(bytes));
   if (text?.trim() === "") return {};
-  const value: unknown = text && attempt(() => JSON.parse(text));
-  if (text === undefined || typeof value !== "object" || value === null || Array.isArray(value))
-    return { refusal: { code: "malformed_json", message: "The line is not a JSON object in UTF-8." } };
   // Checked here, because the call sends the parsed value again: the service would not see what JSON.parse has changed.
-  const issues = findInexact(text, value);
+  const { value, issues } = parseExact(text ?? "");
   if (issues.length > 0)
     return { refusal: { code: "invalid_body", message: "The line cannot be kept exactly.", issues } };
+  if (typeof value !== "object" || value === null || Array.isArray(value))
+    return { refusal: { code: "malformed_json", message: "The line is not a JSON object in UTF-8." } };
   const { state, ...rest } = Object.fromEntries(Object.entries(value));
   if (state !== undefined && state !== "active" && state !== "suspended")
     return { refusal: { code: "invalid_body", message: "Give the state active or suspended, or leave it out." } };

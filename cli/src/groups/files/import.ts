@@ -3,12 +3,13 @@ import type { Connection, ServiceResponse } from "../../../../client/src/transpo
 import { UserGroupServiceError } from "../../../../client/src/transport/user-group-service-error.ts";
 import { CommandError, UsageError } from "../../../../common/command-error.ts";
 import { systemErrorCode } from "../../support/errors.ts";
+import { inputFailure } from "../../support/input-file.ts";
 import { type Refusal, sentenceOf } from "../../support/transport.ts";
 import { Progress } from "../progress.ts";
 import { onStopSignal } from "../stop-signals.ts";
 import { endingError, groupCalls, type Service } from "./group-calls.ts";
 import { differencesOf, type GroupLine, type ImportLine } from "./group-line.ts";
-import { type ImportSource, inputFailure } from "./source.ts";
+import type { ImportSource } from "./source.ts";
 
 /** The options of an import. With `update`, existing groups are changed to match their lines. */
 type ImportOptions = { fromLine: number; concurrency: number; update?: boolean; json?: boolean };

@@ -3,6 +3,7 @@ import { addAbortSignal, type Readable } from "node:stream";
 import { buffer } from "node:stream/consumers";
 import { CommandError } from "../../../../common/command-error.ts";
 import { onSystemError } from "../../support/errors.ts";
+import { inputFailure } from "../../support/input-file.ts";
 import { linesOf } from "../../support/lines.ts";
 import type { Refusal } from "../../support/transport.ts";
 import type { ColumnOptions } from "./csv-columns.ts";
@@ -54,10 +55,6 @@ export async function csvSource(input: Readable, options: ColumnOptions): Promis
     },
   };
 }
-
-/** The error of an input that cannot be read, with the code of its cause. */
-export const inputFailure = (code: string): CommandError =>
-  new CommandError(`The input could not be read to its end: ${code}.`);
 
 /** More than a spreadsheet of a million rows has. */
 const CSV_BYTES_MAX = 256 * 1024 * 1024;

@@ -7,7 +7,7 @@ import { isWholeCredential } from "../../../domain/credentials/credential.ts";
 import { type CredentialBeginning, readBeginning } from "../../../domain/credentials/key-beginning.ts";
 import type { FoundKey } from "../../../domain/credentials/keys.ts";
 import type { Reason, ReasonName } from "../../../domain/credentials/reasons.ts";
-import type { SessionClaims } from "../../../domain/credentials/viewer-session.ts";
+import type { SessionClaims } from "../../../domain/credentials/verified-sessions.ts";
 import type { Failure } from "../../../domain/failure.ts";
 import type { InspectedGroup } from "../../../domain/user-groups/overview.ts";
 import { stateOf } from "../../../domain/user-groups/user-group.ts";

@@ -1,6 +1,5 @@
 import type * as z from "zod/mini";
-import { attempt } from "../../../../common/attempt.ts";
-import { findInexact } from "../../../../common/exact-json.ts";
+import { parseExact } from "../../../../common/exact-json.ts";
 import type { Issue } from "../../../../common/issue.ts";
 import { fail, ok, type Result } from "../../../../common/result.ts";
 import type { PresentedKey } from "../../../domain/credentials/caller.ts";
@@ -113,12 +112,11 @@ export const linesOf = (text: string): string => text.replaceAll("\r\n", "\n");
 /** Parses the JSON object in a field; `null` for an empty one. Refuses what JSON.parse would change silently, as in a body. */
 export function jsonIn(text: string, name: string): Result<object | null, Issue[]> {
   if (text.trim() === "") return ok(null);
-  const value: unknown = attempt(() => JSON.parse(text));
-  if (!isObject(value))
-    return fail([{ path: [name], message: 'Give a JSON object, such as {"region": "eu"}, or nothing.' }]);
-  const issues = findInexact(text, value);
-  if (issues.length === 0) return ok(value);
-  return fail(issues.map(({ path, message }) => ({ path: [name], message: [...path, message].join(": ") })));
+  const { value, issues } = parseExact(text);
+  if (issues.length > 0)
+    return fail(issues.map(({ path, message }) => ({ path: [name], message: [...path, message].join(": ") })));
+  if (isObject(value)) return ok(value);
+  return fail([{ path: [name], message: 'Give a JSON object, such as {"region": "eu"}, or nothing.' }]);
 }
 
 /**

@@ -1,10 +1,11 @@
 import { createMiddleware } from "hono/factory";
 import type * as z from "zod/mini";
 import { attempt } from "../../../../common/attempt.ts";
-import { findInexact, findTooDeep } from "../../../../common/exact-json.ts";
+import { parseExact } from "../../../../common/exact-json.ts";
 import { BODY_BYTES_MAX, BODY_PARSED_AT_ONCE_BYTES_MAX } from "../../../../common/limits.ts";
 import { fail, type Result } from "../../../../common/result.ts";
 import type { FailureOf } from "../../../domain/failure.ts";
+import { isObject } from "../../../domain/json.ts";
 import type { CallEnv, RequestContext } from "../../app-env.ts";
 import { refuseRequest } from "../../response/failures.ts";
 import { inTurn } from "../long-work.ts";
@@ -23,11 +24,11 @@ export const jsonBody = <Schema extends z.ZodMiniType>(
 ) =>
   createMiddleware<CallEnv, string, { in: { json: z.input<Schema> }; out: { json: z.output<Schema> } }>(
     async (c, next) => {
-      const { body: bytes, access } = c.var;
+      const bytes = c.get("body");
       const isPatch = patchSchema && isMergePatch(c.req.header("Content-Type"));
       const expected = isPatch ? patchSchema() : schema();
       const share = bytes.byteLength <= BODY_PARSED_AT_ONCE_BYTES_MAX ? 0 : bytes.byteLength / BODY_BYTES_MAX;
-      const body = await inTurn(c, share, () => parseBody(bytes, expected, access.body === "optional"));
+      const body = await inTurn(c, share, () => parseBody(bytes, expected, c.get("access").body === "optional"));
       if (!body.ok) return refuseRequest(c, body.failure);
       c.set("fields", body.value as object);
       setReason(c, body.value as { reason?: string });
@@ -39,7 +40,7 @@ export const jsonBody = <Schema extends z.ZodMiniType>(
 /** Gives the reason of a call to its caller, for the event of its change. */
 function setReason(c: RequestContext<CallEnv>, { reason }: { reason?: string }): void {
   if (reason === undefined) return;
-  const { caller, operator, presentedOperator } = c.var;
+  const [caller, operator, presentedOperator] = [c.get("caller"), c.get("operator"), c.get("presentedOperator")];
   if (caller) c.set("caller", { ...caller, reason });
   if (operator) c.set("operator", { ...operator, reason });
   if (presentedOperator) c.set("presentedOperator", { ...presentedOperator, reason });
@@ -55,8 +56,7 @@ function parseBody<Schema extends z.ZodMiniType>(
   const text = attempt(() => utf8.decode(bytes));
   // Only an object has fields with issues. It begins after JSON's blanks (RFC 8259, section 2).
   if (text === undefined || !/^[ \t\n\r]*\{/.test(text)) return fail({ code: "malformed_json" });
-  const issues = findTooDeep(text);
-  if (issues.length > 0) return fail({ code: "invalid_body", issues: bounded(issues) });
-  const value: object | undefined = attempt(() => JSON.parse(text));
-  return value ? validate(schema, value, findInexact(text, value)) : fail({ code: "malformed_json" });
+  const { value, issues } = parseExact(text);
+  if (isObject(value)) return validate(schema, value, issues);
+  return fail(issues.length > 0 ? { code: "invalid_body", issues: bounded(issues) } : { code: "malformed_json" });
 }

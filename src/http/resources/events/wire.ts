@@ -1,23 +1,11 @@
 import * as z from "zod/mini";
 import { EVENTS_DEFAULT } from "../../../../common/limits.ts";
+import { millisecondsFrom } from "../../../../common/rfc-3339.ts";
 import { type ActorFilter, changedIn } from "../../../domain/feed/event.ts";
 import { EVENT_TYPES, type StoredEvent } from "../../../records.ts";
 import { Label, lazy, limitField, type Payload, refuseValue, time, withMeta } from "../fields.ts";
 
-/** A date and a time, a fraction of a second, and a zone (RFC 3339, section 5.6). */
-const RFC_3339 = /^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.\d{1,3}(\d{0,6}))?(?:Z|[+-]\d\d:\d\d)$/i;
 const ACTOR = /^(?:(api_key|operator):([1-9]\d{0,14})|(operator):bootstrap|(system))$/;
-
-/**
- * The first whole millisecond since 1970 that is not before the time; not a number for what is no time. `Date` takes days that a month
- * does not have.
- */
-function millisecondsFrom(text: string): number {
-  const [, local = "", beyond = ""] = RFC_3339.exec(text) ?? [];
-  const asUtc = Date.parse(`${local}Z`);
-  const isReal = !Number.isNaN(asUtc) && new Date(asUtc).toISOString().startsWith(local.toUpperCase());
-  return isReal ? Date.parse(text) + (/[1-9]/.test(beyond) ? 1 : 0) : Number.NaN;
-}
 
 /** A time, parsed to milliseconds since 1970. */
 export const Since = lazy(() =>

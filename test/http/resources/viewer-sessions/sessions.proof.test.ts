@@ -1,4 +1,7 @@
-import { expect, inject, it, vi } from "vitest";
+import { env } from "cloudflare:workers";
+import { expect, inject, it, onTestFinished, vi } from "vitest";
+import { SESSION_UNITS_MAX, VERIFIED_SESSIONS_UNITS_MAX } from "../../../../common/limits.ts";
+import { ringOf } from "../../../../src/http/request/authenticate.ts";
 import { hasAnotherRound, report } from "../../../proof/effort.ts";
 import { type Answer, call } from "../../../support/client.ts";
 import { NOW } from "../../../support/clock.ts";
@@ -8,6 +11,18 @@ import { operator } from "../../../support/states.ts";
 import { STALE } from "../../../support/viewers.ts";
 
 const STEPS = 40;
+/** The claims of sessions that nobody presents. */
+const CLAIMS = {
+  issuer: "http://localhost",
+  environment: { workspace: "nobody", tag: null },
+  providedId: "nobody",
+  teamId: 1,
+  generation: new Uint8Array(16),
+  keyId: 1,
+  id: "00000000-0000-4000-8000-000000000000",
+  seq: 1,
+  issuedAtSeconds: 0,
+};
 const NEVER = Number.POSITIVE_INFINITY;
 
 /** A group. Each of its tokens has a number of its own; the previous one is valid until `graceEndsAt`. */
@@ -47,6 +62,26 @@ function mintOutcomeOf(group: Group, key: Key, seconds: number): number | string
   return end > wholeSeconds(now) ? end : "credential_expired";
 }
 
+/**
+ * From here on the calls go to an isolate that has verified nothing of theirs, and whose cache of sessions is full. The caches belong to the
+ * ring, and another text of the same signing keys is another ring.
+ */
+async function startIsolate(): Promise<void> {
+  const keys = env.SIGNING_KEYS.trim();
+  env.SIGNING_KEYS = env.SIGNING_KEYS === keys ? `${keys} ` : keys;
+  const ring = await ringOf(env);
+  if (!ring.ok) throw new Error(ring.failure);
+  const { verifiedSessions } = ring.value;
+  const now = Date.now() / 1000;
+  for (let n = 0; n * SESSION_UNITS_MAX < VERIFIED_SESSIONS_UNITS_MAX; n += 1)
+    verifiedSessions.keep(
+      String(n).padStart(SESSION_UNITS_MAX),
+      { claims: { ...CLAIMS, expiresAtSeconds: now + 3600 }, signingId: "test" },
+      now,
+    );
+  expect(verifiedSessions.size.units).toBeGreaterThan(VERIFIED_SESSIONS_UNITS_MAX - SESSION_UNITS_MAX);
+}
+
 /** One environment, and what is true of it. */
 class History {
   readonly sessions: Session[] = [];
@@ -77,6 +112,7 @@ class History {
     const actions: [number, () => Promise<void>][] = [
       [8, () => this.#mint()],
       [4, async () => void vi.setSystemTime(Date.now() + 1000 * this.#pick([0.3, 1, 9.7, 29, 30, 60, 200]))],
+      [1, () => startIsolate()],
       [3, () => this.#rotate()],
       [2, () => this.#delete()],
       [4, () => this.#restore()],
@@ -282,6 +318,10 @@ const MET = [
 
 it("a session is admitted exactly as long as a model of a few lines says", async () => {
   vi.useFakeTimers({ now: NOW, toFake: ["Date"] });
+  const signingKeys = env.SIGNING_KEYS;
+  onTestFinished(() => {
+    env.SIGNING_KEYS = signingKeys;
+  });
   const startedAt = performance.now();
   const tally: Record<string, number> = {};
   let histories = 0;

@@ -1,15 +1,23 @@
 /** `ug backup`: backs up an environment, the registry, or all; proves a backup, and says what it would bring back. */
 import { type Command, Option } from "commander";
-import { CommandError, UsageError } from "../../../common/command-error.ts";
-import { encrypterFor, STANDARD_OUTPUT, writeFile } from "../backup/files.ts";
-import { beginFolder, environmentFilesIn, fileOf, prune } from "../backup/folder.ts";
-import { type Admin, adminFor, environmentsOf, nameOf, type Place, pagesOf, parsed } from "../backup/service-pages.ts";
-import { action, type Output, serviceCommand } from "../command.ts";
-import { environmentQueryOf } from "../environment-options.ts";
-import { Progress } from "../groups/progress.ts";
-import { collected, wholeNumberReader } from "../option-values.ts";
-import type { ServiceOptions } from "../service-access.ts";
-import { compareCommand, keygenCommand, verifyCommand } from "./backup/examine.ts";
+import { CommandError, UsageError } from "../../../../common/command-error.ts";
+import { encrypterFor, STANDARD_OUTPUT, writeFile } from "../../backup/files.ts";
+import { beginFolder, environmentFilesIn, fileOf, prune } from "../../backup/folder.ts";
+import {
+  type Admin,
+  adminFor,
+  environmentsOf,
+  nameOf,
+  type Place,
+  pagesOf,
+  parsed,
+} from "../../backup/service-pages.ts";
+import { action, type Output, serviceCommand } from "../../command.ts";
+import { environmentQueryOf } from "../../environment-options.ts";
+import { Progress } from "../../groups/progress.ts";
+import { collected, wholeNumberReader } from "../../option-values.ts";
+import type { ServiceOptions } from "../../service-access.ts";
+import { compareCommand, keygenCommand, verifyCommand } from "./examine.ts";
 
 const KEEP_MAX = 10_000;
 
