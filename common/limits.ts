@@ -135,7 +135,7 @@ export const RSA_BITS_MAX = 8192;
 
 /** How many environments the switcher of the console offers. */
 export const ENVIRONMENTS_NEAR_MAX = 8;
-/** What the overview of an environment counts and notices. */
+/** What the overview of an environment counts and notices, and how many events are searched for those of a group. */
 export const GROUPS_COUNTED_MAX = 10_000;
 export const NEWEST_EVENTS_MAX = 1000;
 export const KEY_UNUSED_DAYS = 90;
@@ -275,6 +275,8 @@ export const ENDED_NAME_UNITS_MAX = 32 + 6 * TEXT_UNITS_MAX;
 export const GROUPS_PER_PURGE_MAX = 100;
 export const EVENTS_MAX = 1000;
 export const EVENTS_DEFAULT = 100;
+/** How many changed properties an event names. */
+export const CHANGED_PROPERTIES_MAX = 10;
 /** How many events a page with a filter examines. */
 export const EVENTS_EXAMINED_MAX = 1000;
 /** How many events from a time on are searched for the one that ended a key. */

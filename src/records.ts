@@ -153,7 +153,8 @@ export type EventType = (typeof EVENT_TYPES)[number];
 
 /**
  * The published fields that only some events have: the first two those of an update, the next three those of ended sessions, the
- * others those of a key, an operator or an environment.
+ * others those of a key, an operator or an environment. `changed` also has the names of changed properties, which are not published:
+ * `changedIn` divides them.
  */
 export type EventDetails = {
   changed?: string[];

@@ -31,7 +31,7 @@ import {
 import { GroupHistory, type HistoryFailure, type HistoryPage, type HistoryQuery } from "./feed/group-history.ts";
 import { GroupCount, type GroupCounts, GroupSearch, type SearchQuery } from "./search/group-scans.ts";
 import type { StateFailure } from "./user-groups/entity-tag.ts";
-import { addGroups, type GroupPage, type PageQuery, readPage } from "./user-groups/group-page.ts";
+import { addGroups, addNames, type GroupPage, type PageQuery, readPage } from "./user-groups/group-page.ts";
 import type {
   Ensured,
   EnsureFailure,
@@ -242,7 +242,10 @@ export class GroupDirectory extends DurableObject<Env> {
 
   /** One page of the events, newest first. */
   listNewestEvents(caller: Caller, query: NewestQuery): Listed<NewestPage> {
-    return this.#calls.inTurns(caller, "events:read", ({ stores }) => ok(readNewest(stores.events, query)));
+    return this.#calls.inTurns(caller, "events:read", ({ stores }) => {
+      const read = readNewest(stores.events, query);
+      return ok(query.withNames ? addNames(stores.groups, read) : read);
+    });
   }
 
   /** One page of a group's events, newest first; also of a deleted or purged group, as long as its events are kept. */

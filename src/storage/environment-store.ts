@@ -47,6 +47,11 @@ export class EnvironmentStore {
     return this.#environments.list("id >= ? AND erased_at IS NULL ORDER BY id LIMIT ?", start, count);
   }
 
+  /** The first `count` environments after a name, in the order of names. */
+  pageByName(after: string, count: number): StoredEnvironment[] {
+    return this.#environments.list("name > ? AND erased_at IS NULL ORDER BY name LIMIT ?", after, count);
+  }
+
   /** The first `count` environments from the id `start` on with `text` in their names, among the next `examined`. */
   search(text: string, { start, count, examined }: { start: number; count: number; examined: number }) {
     const next = new Table<StoredEnvironment>(

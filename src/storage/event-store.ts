@@ -42,11 +42,6 @@ export class EventStore {
     return this.#list("id < ? AND id >= ? ORDER BY id DESC LIMIT ?", before, from, count);
   }
 
-  /** The times of the newest events, at most `count`, newest first. */
-  newestTimes(count: number): number[] {
-    return this.#times.list("id > 0 ORDER BY id DESC LIMIT ?", count).map(({ at }) => at);
-  }
-
   /** The events of a group among the `examined` newest ones, newest first. */
   newestOfGroup(teamId: number, examined: number): StoredEvent[] {
     const newest = "id > (SELECT coalesce(max(id), 0) FROM events) - ?";

@@ -75,6 +75,9 @@ const COUNT = {
 const KEPT = `SELECT 1 FROM user_groups WHERE team_id = ?1
   UNION ALL SELECT 1 FROM deleted_groups WHERE team_id = ?1`;
 
+const NAME = `SELECT name FROM user_groups WHERE team_id = ?1
+  UNION ALL SELECT name FROM deleted_groups WHERE team_id = ?1`;
+
 // octet_length reads the length from the row's header, and not the value from its overflow pages.
 const BYTES = [...Object.values(CONTENT_COLUMNS), "suspended_reason"]
   .map((column) => `coalesce(octet_length(${column}), 0)`)
@@ -150,6 +153,11 @@ export class GroupStore {
   #find(statement: string, key: string | number): UserGroup | undefined {
     const [row] = this.#sql.exec(statement, key).raw();
     return row && toGroup(row);
+  }
+
+  /** The name of the group with this number, if it exists or is deleted. */
+  nameOf(teamId: number): string | undefined {
+    return this.#sql.exec<{ name: string }>(NAME, teamId).toArray()[0]?.name;
   }
 
   has(providedId: string): boolean {

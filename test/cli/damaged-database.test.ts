@@ -258,5 +258,5 @@ it("is named on the console's page of the environment, and marked in the list of
   expect(await page("")).not.toContain("damaged");
   expect(await page("/middle/Customer")).toContain("A database is damaged");
   expect(await page("/last/Customer")).not.toContain("is damaged");
-  expect(await page("")).toMatch(/middle\/Customer<\/a> <span data-state="suspended">damaged/);
+  expect(await page("")).toMatch(/aria-label="middle\/Customer">.*?<\/a> <span data-state="suspended">damaged/);
 });

@@ -131,8 +131,8 @@ describe("a search", () => {
   it("reads what is large only of the groups that it finds, one row for each", async ({ expect }) => {
     const { list, rows } = await newIntegratorWith(1500, { json: "json_object('x', hex(zeroblob(1000)))" });
     const { body } = await list({ search: "GROUP 77", limit: "1000" });
-    expect(body.user_groups).toHaveLength(11);
-    expect(rows.statements.filter(({ sql }) => sql.includes("AS properties"))).toHaveLength(11);
+    expect(body.user_groups).toHaveLength(24);
+    expect(rows.statements.filter(({ sql }) => sql.includes("AS properties"))).toHaveLength(24);
   });
 
   it("ends a turn after 64,000 bytes of groups that it finds", async ({ expect }) => {

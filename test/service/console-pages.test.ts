@@ -8,7 +8,7 @@ import { getPage, open, signedIn, testPages, testTasks } from "../support/node/c
 
 const PAGE_BYTES_MAX = 60 * 1024;
 const STYLES_BYTES_MAX = 12 * 1024;
-const EVENTS = "/console/environments/acme/Customer/events";
+const EVENTS = "/console/events?environment=acme/Customer";
 
 testPages(true);
 

@@ -19,6 +19,8 @@ export const HOSTILE_TEXTS: Record<string, string> = {
   long: "W".repeat(255),
   blanks: "  blanks ",
   script: "javascript:document.title='run'",
+  cjk: "客".repeat(255),
+  emoji: "👩🏽‍🚀 ❤️‍🔥 🏴\u{e0067}\u{e0062}\u{e0065}\u{e006e}\u{e0067}\u{e007f} 👨‍👩‍👧‍👦",
   combining: `Z\u0301${"\u0323\u0307".repeat(60)}`,
 };
 

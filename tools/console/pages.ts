@@ -29,6 +29,6 @@ export const HOSTILE_PAGES: string[] = patterns
     const path = pattern.replace(OF_ENVIRONMENT, "/console/environments/hostile/untagged").replace(":id", "1");
     const isOfGroup = /:team_id(?:\/(?:edit|view-as))?$/.test(path);
     return isOfGroup
-      ? ["1", "4", "8", "9", "10"].map((id) => path.replace(":team_id", id))
+      ? ["1", "4", "8", "9", "10", "11", "12"].map((id) => path.replace(":team_id", id))
       : [path.replace(":team_id", "1")];
   });

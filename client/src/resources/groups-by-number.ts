@@ -65,8 +65,8 @@ export type ListInput = PageInput & {
   /** Lists only the groups whose `userGroupId` starts with this text, case-sensitively. */
   prefix?: string;
   /**
-   * Lists only the groups whose name or `userGroupId` contains this text, without regard to case and accents. Not together with a
-   * `userGroupId` or a `prefix`.
+   * Lists only the groups whose name or `userGroupId` contains each word of this text, without regard to case, accents and strokes. Not
+   * together with a `userGroupId` or a `prefix`.
    */
   search?: string;
   /**

@@ -1,4 +1,4 @@
-import { EVENTS_EXAMINED_MAX, EVENTS_MAX } from "../../../common/limits.ts";
+import { CHANGED_PROPERTIES_MAX, EVENTS_EXAMINED_MAX, EVENTS_MAX } from "../../../common/limits.ts";
 import { fail, ok, type Result } from "../../../common/result.ts";
 import type { Actor, EventDetails, EventType, ListedGroup, StoredEvent, UserGroup } from "../../records.ts";
 import type { EventStore } from "../../storage/event-store.ts";
@@ -15,11 +15,37 @@ export type ChangeDescription = {
 
 /** The event of an update: with the names of the changed fields, if there are any, and the previous id of a renamed group. */
 export function describeUpdate(before: UserGroup, after: UserGroup): ChangeDescription {
-  const changed = changedFields(before, after);
+  const changed = [...changedFields(before, after), ...changedProperties(before, after)];
   return {
     type: updateType(before, after),
     group: after,
     details: { ...(changed.length > 0 && { changed }), ...previousId(before, after) },
+  };
+}
+
+const PROPERTIES = "properties.";
+/** A name that fits into a line. */
+const SHORT_NAME = /^\P{C}{1,64}$/u;
+
+/**
+ * The first properties whose values differ, as `properties.seats`. They stand among the changed fields, because release 1.1 restores
+ * backups with them there.
+ */
+function changedProperties(before: UserGroup, after: UserGroup): string[] {
+  if (before.properties === after.properties) return [];
+  const [old, now] = [before, after].map(({ properties }) => JSON.parse(properties ?? "{}"));
+  const names = new Set([...Object.keys(old), ...Object.keys(now)]);
+  const changed = [...names].filter((name) => JSON.stringify(old[name]) !== JSON.stringify(now[name]));
+  const short = changed.filter((name) => SHORT_NAME.test(name)).slice(0, CHANGED_PROPERTIES_MAX);
+  return short.map((name) => PROPERTIES + name);
+}
+
+/** The changed fields of an event, and apart the names of the changed properties that it has. */
+export function changedIn({ changed = [] }: EventDetails): { fields: string[]; properties: string[] } {
+  const properties = changed.filter((name) => name.startsWith(PROPERTIES));
+  return {
+    fields: changed.filter((name) => !name.startsWith(PROPERTIES)),
+    properties: properties.map((name) => name.slice(PROPERTIES.length)),
   };
 }
 
@@ -144,20 +170,27 @@ export type NewestQuery = EventFilter & {
   since?: number | undefined;
   until?: number | undefined;
   limit: number;
+  /** Whether to add the names of the groups. A directory of 1.1 does not. */
+  withNames?: boolean | undefined;
 };
 
 /**
  * Some events, newest first, and the `before` of the next page; `null` after the oldest event. `searchedBackTo` is the time of the
- * oldest event that was examined, if any was.
+ * oldest event that was examined, if any was. `names` has the names of groups by their numbers, without those that were purged.
  */
-export type NewestPage = { events: StoredEvent[]; next: number | null; searchedBackTo?: number | undefined };
+export type NewestPage = {
+  events: StoredEvent[];
+  next: number | null;
+  searchedBackTo?: number | undefined;
+  names?: Record<number, string>;
+};
 
 /** The page of a feed whose database has no tables yet. */
 export const NO_NEWEST: Read<NewestPage> = { page: { events: [], next: null }, share: 0 };
 
 /** Reads one page of a feed, newest first. Filters examine a bounded number of events, so a page may be empty and have more after it. */
 export function readNewest(store: EventStore, query: NewestQuery): Read<NewestPage> {
-  const { before, since, until, limit, ...filter } = query;
+  const { before, since, until, limit, withNames, ...filter } = query;
   const oldest = store.oldest(1)[0]?.id ?? 1;
   const newest = store.newestId();
   const first = since === undefined ? oldest : firstSince(store, since, { oldest, newest });

@@ -4,8 +4,16 @@ import type { StoredEnvironment } from "../../records.ts";
 import type { EnvironmentStore } from "../../storage/environment-store.ts";
 import type { Read } from "../turns.ts";
 
-/** Asks for at most `limit` environments from the number `start` on, with `search` in their names. */
-export type EnvironmentQuery = { start: number; limit: number; search?: string | undefined };
+/**
+ * Asks for at most `limit` environments from the number `start` on, with `search` in their names; with `after`, for those whose names
+ * come after that one, in the order of names. A registry of 1.1 ignores `after`.
+ */
+export type EnvironmentQuery = {
+  start: number;
+  limit: number;
+  search?: string | undefined;
+  after?: string | undefined;
+};
 
 /** Some environments, and the number of the next; `null` after the last one. */
 export type EnvironmentPage = { environments: StoredEnvironment[]; next: number | null };
@@ -13,8 +21,13 @@ export type EnvironmentPage = { environments: StoredEnvironment[]; next: number 
 /** Reads one page of the environments. A search examines a bounded number, so a page may be empty and have more after it. */
 export function readEnvironments(
   store: EnvironmentStore,
-  { start, limit, search }: EnvironmentQuery,
+  { start, limit, search, after }: EnvironmentQuery,
 ): Read<EnvironmentPage> {
+  if (after !== undefined) {
+    const named = store.pageByName(after, limit + 1);
+    const page = { environments: named.slice(0, limit), next: named[limit]?.id ?? null };
+    return { page, share: Math.min(1, named.length / LIST_ITEMS_MAX) };
+  }
   const examined = ENVIRONMENTS_EXAMINED_MAX;
   const found =
     search === undefined ? store.page(start, limit + 1) : store.search(search, { start, count: limit + 1, examined });

@@ -18,8 +18,8 @@ import { type GroupPage, type PageQuery, type PageStart, rangeOf } from "../user
 import { fold, isAscii } from "./folding.ts";
 
 /**
- * Asks for at most `limit` groups from `start` on: of those whose name or id contains `search` without regard to case and accents, that
- * were not viewed since the day `lastViewedBefore` (in UTC as YYYY-MM-DD; one that never was counts from its creation), whose id begins
+ * Asks for at most `limit` groups from `start` on: of those whose name or id contains each word of `search`, without regard to case and
+ * accents, that were not viewed since the day `lastViewedBefore` (in UTC as YYYY-MM-DD; one that never was counts from its creation), whose id begins
  * with `prefix`, and that have the `state`. What is `undefined` is no condition, but deleted groups are found only by their state.
  */
 export type SearchQuery = Omit<PageQuery, "providedId"> & {
@@ -102,15 +102,25 @@ const after = (range: ListRange, { teamId, providedId }: ScannedGroup): ListRang
 
 /** Whether a group passes the conditions of a query. */
 function conditionOf({ search, lastViewedBefore, prefix = "", state }: SearchQuery): (group: ScannedGroup) => boolean {
-  const folded = fold(search ?? "");
+  const words = wordsOf(search ?? "");
   const viewedBefore = lastViewedBefore === undefined ? undefined : Date.parse(lastViewedBefore);
   return (group) =>
     (state !== "active" || group.suspendedAt === null) &&
     (state !== "suspended" || group.suspendedAt !== null) &&
     (viewedBefore === undefined || viewedAt(group) < viewedBefore) &&
     group.providedId.startsWith(prefix) &&
-    (folded === "" || fold(group.name).includes(folded) || fold(group.providedId).includes(folded));
+    (words.length === 0 || hasAll(words, fold(group.name), fold(group.providedId)));
 }
+
+/** The words of a search, folded; a text of blanks alone is a word. */
+function wordsOf(search: string): string[] {
+  const folded = fold(search);
+  const words = folded.split(/\s+/).filter((word) => word !== "");
+  return words.length > 0 || folded === "" ? words : [folded];
+}
+
+const hasAll = (words: string[], ...texts: string[]): boolean =>
+  words.every((word) => texts.some((text) => text.includes(word)));
 
 const viewedAt = ({ lastViewedOn, createdAt }: ScannedGroup): number =>
   lastViewedOn === null ? createdAt : Date.parse(lastViewedOn);

@@ -1,7 +1,7 @@
 import { LIST_BYTES_MAX, LIST_ITEMS_MAX, TEXT_UNITS_MAX } from "../../../common/limits.ts";
 import type { GroupState, ListedGroup } from "../../records.ts";
 import type { GroupStore, ListRange } from "../../storage/group-store.ts";
-import type { EventPage } from "../feed/event.ts";
+import type { EventPage, NewestPage } from "../feed/event.ts";
 import type { Read } from "../turns.ts";
 import { bytesOf, toListedGroup } from "./user-group.ts";
 
@@ -105,6 +105,14 @@ export function addGroups(store: GroupStore, { page, share }: Read<EventPage>): 
   });
   const read = { page: { ...cutBefore(page, end), groups }, share };
   return { ...read, share: Math.min(1, share + Math.max(seen.size / LIST_ITEMS_MAX, bytes / LIST_BYTES_MAX)) };
+}
+
+/** Adds to a page of events the names of the groups that it names, of those that exist and of deleted ones. */
+export function addNames(store: GroupStore, { page, share }: Read<NewestPage>): Read<NewestPage> {
+  const teamIds = [...new Set(page.events.flatMap(({ teamId }) => teamId ?? []))];
+  const named = teamIds.map((teamId) => [teamId, store.nameOf(teamId)] as const);
+  const names = Object.fromEntries(named.filter((each): each is [number, string] => each[1] !== undefined));
+  return { page: { ...page, names }, share: Math.min(1, share + teamIds.length / LIST_ITEMS_MAX) };
 }
 
 /** The page up to and without the event at this index; the whole page for -1. No single group exceeds the bound. */

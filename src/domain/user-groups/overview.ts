@@ -13,13 +13,12 @@ import type { StoredEvent, StoredKey } from "../../records.ts";
 import type { EventStore } from "../../storage/event-store.ts";
 import type { GroupStore } from "../../storage/group-store.ts";
 import type { KeyStore } from "../../storage/key-store.ts";
-import { dayOf } from "../days.ts";
 import type { FailureOf } from "../failure.ts";
 import { endingsOf, type ShownGroup } from "../feed/endings.ts";
 import type { Read } from "../turns.ts";
 import { toListedGroup } from "./user-group.ts";
 
-/** A key that somebody should look at, and why. */
+/** A key that somebody should look at, and why. One that was rolled has a successor, so nobody has to. */
 export type NoticedKey = Pick<StoredKey, "id" | "name"> & ({ unusedSince: number } | { endsAt: number });
 
 /** How an environment is. Numbers of groups are counted up to a bound. */
@@ -28,11 +27,11 @@ export type EnvironmentOverview = {
   deletedGroups: number;
   bytes: number;
   bytesMax: number;
-  /** How many of the newest events are of each day in UTC, oldest first. Days without any between two are left out. */
-  changes: { day: string; count: number }[];
-  /** Whether there are older events than those that were counted. */
-  hasMoreChanges: boolean;
+  /** What is due first comes first. */
   keys: NoticedKey[];
+  /** Nothing: the page of a Worker of 1.1 reads them. */
+  changes: never[];
+  hasMoreChanges: false;
 };
 
 /** A group, who has suspended and deleted it, and what has changed of it lately, newest first. */
@@ -41,16 +40,20 @@ export type InspectedGroup = { group: ShownGroup; events: StoredEvent[] };
 type Stores = { groups: GroupStore; keys: KeyStore; events: EventStore };
 
 /** How an environment of so many bytes is at `now`. The read is bounded, at any size of the environment. */
-export function readOverview({ groups, keys, events }: Stores, bytes: number, now: number): Read<EnvironmentOverview> {
-  const times = events.newestTimes(NEWEST_EVENTS_MAX + 1);
-  const page = {
+export function readOverview(
+  { groups, keys }: Pick<Stores, "groups" | "keys">,
+  bytes: number,
+  now: number,
+): Read<EnvironmentOverview> {
+  const noticed = keys.page(1, KEYS_PER_ENVIRONMENT_MAX).flatMap((key) => noticedIn(key, now));
+  const page: EnvironmentOverview = {
     groups: groups.countUpTo("existing", GROUPS_COUNTED_MAX + 1),
     deletedGroups: groups.countUpTo("deleted", GROUPS_COUNTED_MAX + 1),
     bytes,
     bytesMax: ENVIRONMENT_BYTES_MAX,
-    changes: countByDay(times.slice(0, NEWEST_EVENTS_MAX)),
-    hasMoreChanges: times.length > NEWEST_EVENTS_MAX,
-    keys: keys.page(1, KEYS_PER_ENVIRONMENT_MAX).flatMap((key) => noticed(key, now)),
+    keys: noticed.toSorted((one, other) => timeOf(one) - timeOf(other)),
+    changes: [],
+    hasMoreChanges: false,
   };
   return { page, share: 1 };
 }
@@ -67,17 +70,12 @@ export function inspect(
   return ok({ group: { ...listed, ...endingsOf(events, listed) }, events: newest });
 }
 
-/** Counts times, newest first, by their day, oldest first. */
-function countByDay(times: number[]): { day: string; count: number }[] {
-  const counts = new Map<string, number>();
-  for (const time of times.toReversed()) counts.set(dayOf(time), (counts.get(dayOf(time)) ?? 0) + 1);
-  return [...counts].map(([day, count]) => ({ day, count }));
-}
+const timeOf = (key: NoticedKey): number => ("endsAt" in key ? key.endsAt : key.unusedSince);
 
 /** A valid key that ends soon, or that nobody has used for long. */
-function noticed({ id, name, createdAt, expiresAt, lastUsedAt, revokedAt }: StoredKey, now: number): NoticedKey[] {
-  const endsAt = Math.min(expiresAt ?? Number.POSITIVE_INFINITY, revokedAt ?? Number.POSITIVE_INFINITY);
-  if (endsAt <= now) return [];
+function noticedIn({ id, name, createdAt, expiresAt, lastUsedAt, revokedAt }: StoredKey, now: number): NoticedKey[] {
+  const endsAt = expiresAt ?? Number.POSITIVE_INFINITY;
+  if (endsAt <= now || revokedAt !== null) return [];
   if (endsAt <= now + KEY_ENDING_DAYS * DAY_MS) return [{ id, name, endsAt }];
   const unusedSince = lastUsedAt ?? createdAt;
   return unusedSince <= now - KEY_UNUSED_DAYS * DAY_MS ? [{ id, name, unusedSince }] : [];

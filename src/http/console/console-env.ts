@@ -11,10 +11,8 @@ import type { KeyReason } from "./page-access.ts";
 export type ConsoleEnv = With<
   AppEnv,
   {
-    /** The origin of the console as browsers see it. */
     origin: string;
     session?: ConsoleSession;
-    /** The fields of the form that was sent. */
     form?: URLSearchParams;
     presentedOperator?: PresentedOperator & { key: PresentedConsoleSession };
   }

@@ -2,25 +2,20 @@ import { type Handler, Hono } from "hono";
 import type { AppEnv } from "../app-env.ts";
 import type { EnvironmentEnv } from "./console-env.ts";
 import { GROUP_PATTERN, type Pages } from "./page-access.ts";
-import { createEnvironment, createEnvironmentPage } from "./pages/environments/create.tsx";
-import { eraseEnvironment, eraseEnvironmentPage } from "./pages/environments/erase.tsx";
+import { showAttention } from "./pages/attention.tsx";
+import { createEnvironment, eraseEnvironment, issueKey } from "./pages/environments/create-and-erase.tsx";
 import { listEnvironments } from "./pages/environments/list.tsx";
 import { showOverview } from "./pages/environments/show.tsx";
-import { listDeploymentEvents, listEvents } from "./pages/events.tsx";
+import { showEvents } from "./pages/events.tsx";
 import { GROUP_CHANGE_PAGES } from "./pages/groups/changes.tsx";
-import { editGroup, editPage } from "./pages/groups/edit.tsx";
-import { showHistory } from "./pages/groups/history.tsx";
+import { editGroup } from "./pages/groups/edit.tsx";
 import { listGroups } from "./pages/groups/list.tsx";
 import { showGroup } from "./pages/groups/show.tsx";
-import { viewAs, viewAsPage } from "./pages/groups/view-as.tsx";
-import { keyPages } from "./pages/key-pages.tsx";
-import { issueKey, issueKeyPage } from "./pages/keys/issue.tsx";
-import { apiKeysOf } from "./pages/keys/kind.tsx";
-import { issueOperatorKey, issueOperatorPage } from "./pages/operators/issue.tsx";
-import { operatorsOf } from "./pages/operators/kind.tsx";
-import { endSessions, listSessions, signOut } from "./pages/own-sessions.tsx";
-import { search, searchPage } from "./pages/search.tsx";
-import { showSignIn, signIn, signInWithCompany } from "./pages/sign-in.tsx";
+import { viewAs } from "./pages/groups/view-as.tsx";
+import { issueOperatorKey } from "./pages/issue-operator.tsx";
+import { apiKeysOf, keyPages, operatorsOf } from "./pages/key-pages.tsx";
+import { search } from "./pages/search.tsx";
+import { endSessions, listSessions, showSignIn, signIn, signInWithCompany, signOut } from "./pages/sign-in.tsx";
 import { ENVIRONMENTS } from "./paths.ts";
 import { admitOperator } from "./request/admit-operator.tsx";
 import { protect } from "./request/protect.tsx";
@@ -33,7 +28,6 @@ type Page<Access> = (Access extends { form: { hasNoPage: true } } ? object : { s
 const operators = keyPages(operatorsOf);
 const keys = keyPages(apiKeysOf);
 
-/** The pages by the patterns of their paths. */
 const PAGES: { [Pattern in keyof Pages]: Page<Pages[Pattern]> } = {
   "/console": { show: (c) => redirect(c, ENVIRONMENTS) },
   "/console/sign-in": { show: showSignIn, send: signIn },
@@ -41,27 +35,24 @@ const PAGES: { [Pattern in keyof Pages]: Page<Pages[Pattern]> } = {
   "/console/sign-out": { send: signOut },
   "/console/sessions": { show: listSessions, send: endSessions },
   "/console/environments": { show: listEnvironments },
-  "/console/environments/create": { show: createEnvironmentPage, send: createEnvironment },
-  "/console/events": { show: listDeploymentEvents },
-  "/console/search": { show: searchPage, send: search },
+  "/console/environments/create": createEnvironment,
+  "/console/events": { show: showEvents },
+  "/console/attention": { show: showAttention },
+  "/console/search": { send: search },
   "/console/operators": operators.list,
-  "/console/operators/issue": { show: issueOperatorPage, send: issueOperatorKey },
+  "/console/operators/issue": issueOperatorKey,
   "/console/operators/:id/about": operators.about,
-  "/console/operators/:id/roll": operators.roll,
-  "/console/operators/:id/revoke": operators.revoke,
+  "/console/operators/:id/end": operators.end,
   "/console/environments/:workspace/:environment": { show: showOverview },
-  "/console/environments/:workspace/:environment/erase": { show: eraseEnvironmentPage, send: eraseEnvironment },
-  "/console/environments/:workspace/:environment/events": { show: listEvents },
+  "/console/environments/:workspace/:environment/erase": eraseEnvironment,
   "/console/environments/:workspace/:environment/keys": keys.list,
-  "/console/environments/:workspace/:environment/keys/issue": { show: issueKeyPage, send: issueKey },
+  "/console/environments/:workspace/:environment/keys/issue": issueKey,
   "/console/environments/:workspace/:environment/keys/:id/about": keys.about,
-  "/console/environments/:workspace/:environment/keys/:id/roll": keys.roll,
-  "/console/environments/:workspace/:environment/keys/:id/revoke": keys.revoke,
+  "/console/environments/:workspace/:environment/keys/:id/end": keys.end,
   "/console/environments/:workspace/:environment/groups": { show: listGroups },
   "/console/environments/:workspace/:environment/groups/:team_id": { show: showGroup },
-  "/console/environments/:workspace/:environment/groups/:team_id/events": { show: showHistory },
-  "/console/environments/:workspace/:environment/groups/:team_id/edit": { show: editPage, send: editGroup },
-  "/console/environments/:workspace/:environment/groups/:team_id/view-as": { show: viewAsPage, send: viewAs },
+  "/console/environments/:workspace/:environment/groups/:team_id/edit": editGroup,
+  "/console/environments/:workspace/:environment/groups/:team_id/view-as": viewAs,
 };
 
 /** The pages of the console, for operators in a browser. They work without a script. */

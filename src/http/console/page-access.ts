@@ -35,7 +35,6 @@ const GROUP_CHANGES = {
 
 export type GroupChange = keyof typeof GROUP_CHANGES;
 
-/** The pattern of the path of a group's page. */
 export const GROUP_PATTERN = "/console/environments/:workspace/:environment/groups/:team_id";
 
 /** Who may see each other page and send its form, by the pattern of its path. A page without an entry does not compile (console.tsx). */
@@ -48,23 +47,20 @@ const PAGES = {
   "/console/environments": { role: "viewer", isList: true },
   "/console/environments/create": { role: "admin", form: { asksForKey: "credential" } },
   "/console/events": { role: "viewer", isList: true },
-  "/console/search": { role: "viewer", form: { changesNothing: true } },
+  "/console/attention": { role: "viewer", isList: true },
+  "/console/search": { role: "viewer", form: { changesNothing: true, hasNoPage: true } },
   "/console/operators": { role: "viewer", isList: true },
   "/console/operators/issue": { role: "admin", form: { asksForKey: "credential" } },
-  "/console/operators/:id/about": { role: "viewer" },
-  "/console/operators/:id/roll": { role: "admin", form: { asksForKey: "credential" } },
-  "/console/operators/:id/revoke": { role: "admin", form: {} },
+  "/console/operators/:id/about": { role: "viewer", isList: true },
+  "/console/operators/:id/end": { role: "admin", form: { asksForKey: "credential" } },
   "/console/environments/:workspace/:environment": { role: "viewer", isList: true },
   "/console/environments/:workspace/:environment/erase": { role: "admin", form: { asksForKey: "erasure" } },
-  "/console/environments/:workspace/:environment/events": { role: "viewer", isList: true },
   "/console/environments/:workspace/:environment/keys": { role: "viewer", isList: true },
   "/console/environments/:workspace/:environment/keys/issue": { role: "admin", form: { asksForKey: "credential" } },
-  "/console/environments/:workspace/:environment/keys/:id/about": { role: "viewer" },
-  "/console/environments/:workspace/:environment/keys/:id/roll": { role: "admin", form: { asksForKey: "credential" } },
-  "/console/environments/:workspace/:environment/keys/:id/revoke": { role: "admin", form: {} },
+  "/console/environments/:workspace/:environment/keys/:id/about": { role: "viewer", isList: true },
+  "/console/environments/:workspace/:environment/keys/:id/end": { role: "admin", form: { asksForKey: "credential" } },
   "/console/environments/:workspace/:environment/groups": { role: "viewer", isList: true },
   "/console/environments/:workspace/:environment/groups/:team_id": { role: "viewer" },
-  "/console/environments/:workspace/:environment/groups/:team_id/events": { role: "viewer", isList: true },
   "/console/environments/:workspace/:environment/groups/:team_id/edit": { role: "support", form: {} },
   "/console/environments/:workspace/:environment/groups/:team_id/view-as": {
     role: "viewer",
@@ -72,7 +68,6 @@ const PAGES = {
   },
 } as const satisfies Record<string, PageAccess>;
 
-/** The table, by the patterns of the paths. */
 export type Pages = typeof PAGES;
 
 /** Every page of the console, by the pattern of its path. */

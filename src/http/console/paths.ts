@@ -1,12 +1,12 @@
-import { type Environment, findEnvironment, tagWord } from "../../../common/environment.ts";
+import { directoryName, type Environment, findEnvironment, tagWord } from "../../../common/environment.ts";
 
-/** The paths of the console. */
 export const CONSOLE = "/console";
 export const SIGN_IN = `${CONSOLE}/sign-in`;
 export const SIGN_OUT = `${CONSOLE}/sign-out`;
 export const ENVIRONMENTS = `${CONSOLE}/environments`;
 export const OPERATORS = `${CONSOLE}/operators`;
-export const DEPLOYMENT_EVENTS = `${CONSOLE}/events`;
+export const EVENTS = `${CONSOLE}/events`;
+export const ATTENTION = `${CONSOLE}/attention`;
 export const CREATE_ENVIRONMENT = `${ENVIRONMENTS}/create`;
 export const SEARCH = `${CONSOLE}/search`;
 export const SESSIONS = `${CONSOLE}/sessions`;
@@ -15,15 +15,18 @@ export const SESSIONS = `${CONSOLE}/sessions`;
 export const environmentPath = ({ workspace, tag }: Environment): string =>
   `${ENVIRONMENTS}/${workspace}/${tagWord(tag)}`;
 
-/** The path of a group's page. */
 export const groupPath = (environment: Environment, teamId: number): string =>
   `${environmentPath(environment)}/groups/${teamId}`;
 
-/** The path of an API key's page. */
+/** The path of the page of events, with those of one environment, or of one of its groups. */
+export const eventsPath = (
+  environment: Environment,
+  filter: { team_id?: string; user_group_id?: string } = {},
+): string => withQuery(EVENTS, { environment: directoryName(environment), ...filter });
+
 export const keyPath = (environment: Environment, id: number): string =>
   `${environmentPath(environment)}/keys/${id}/about`;
 
-/** The path of an operator's page. */
 export const operatorPath = (id: number): string => `${OPERATORS}/${id}/about`;
 
 /** The environment that the path of a page names; `undefined` if no environment can have that name. */

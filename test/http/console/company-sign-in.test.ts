@@ -352,6 +352,7 @@ const FIELDS = {
   workspace: "beta",
   environment: "Testing",
   grace_seconds: "0",
+  leaked: "no",
   confirmation: "acme/Testing",
 };
 
@@ -419,14 +420,15 @@ describe("the pages of operators", () => {
     await issueByEmail("ben@example.com", { name: "ben", key: true });
     const visitor = await signIn(await issueOperator("admin", { name: "carol" }));
     const { body } = await visitor.get("/console/operators");
-    expect(body).toContain(`, <bdi>${ADA}</bdi>, no key</small>`);
-    expect(body).toContain(", <bdi>ben@example.com</bdi></small>");
+    expect(body).toContain(`<small><bdi>${ADA}</bdi>, no key</small>`);
+    expect(body).toContain("<small><bdi>ben@example.com</bdi></small>");
     const about = (await visitor.get("/console/operators/1/about")).body;
     expect(about).toContain(`<bdi>${ADA}</bdi>`);
     expect(about).toContain("no key: signs in with the company");
-    expect(about).not.toContain("/roll");
-    expect((await visitor.get("/console/operators/1/roll")).status).toBe(422);
-    expect((await visitor.get("/console/operators/2/about")).body).toContain("/operators/2/roll");
+    const canReplace = async (id: number) =>
+      (await visitor.get(`/console/operators/${id}/end`)).body.includes("Replace the key</button>");
+    expect([await canReplace(1), await canReplace(2)]).toEqual([false, true]);
+    expect((await visitor.send("/console/operators/1/end", { leaked: "no" })).status).toBe(422);
     expect((await visitor.get("/console/operators/issue")).body).not.toContain('name="email"');
   });
 

@@ -1,7 +1,6 @@
 import { describe, it } from "vitest";
 import { typedTexts } from "../../../src/http/console/components/content.ts";
-import { plainText, relativeTime } from "../../../src/http/console/components/text.tsx";
-import { lastDays } from "../../../src/http/console/pages/environments/show.tsx";
+import { beginningOf, plainText, relativeTime } from "../../../src/http/console/components/text.tsx";
 import { browserName } from "../../../src/http/console/pages/sign-in.tsx";
 
 const NOW = Date.parse("2026-11-25T12:00:00Z");
@@ -22,23 +21,6 @@ describe("a time", () => {
     [-800 * DAY, "2 years ago"],
   ] as const)("%i ms from now is %s", ([distance, text], { expect }) => {
     expect(relativeTime(NOW + distance, NOW)).toBe(text);
-  });
-});
-
-describe("the chart of changes", () => {
-  const counts = (days: string[]) => days.map((day) => ({ day, count: 3 }));
-
-  it("has each day up to today, also after the last change", ({ expect }) => {
-    const days = lastDays({ days: counts(["2026-11-20"]), hasMore: false, keptMs: 90 * DAY }, NOW);
-    expect([days.length, days[0]?.day, days.at(-1)]).toEqual([30, "2026-10-27", { day: "2026-11-25", count: 0 }]);
-    expect(days.filter(({ count }) => count === 3)).toEqual(counts(["2026-11-20"]));
-  });
-
-  it("draws no day as zero that was not counted, or whose changes are no longer kept", ({ expect }) => {
-    const more = lastDays({ days: counts(["2026-11-23", "2026-11-25"]), hasMore: true, keptMs: 90 * DAY }, NOW);
-    expect(more.map(({ count }) => count).slice(-4)).toEqual([undefined, 3, 0, 3]);
-    const kept = lastDays({ days: [], hasMore: false, keptMs: 7 * DAY }, NOW);
-    expect(kept.map(({ count }) => count).slice(-9)).toEqual([undefined, ...Array(8).fill(0)]);
   });
 });
 
@@ -65,6 +47,21 @@ it("keeps what people typed, and no credential, token of a form or choice", ({ e
   expect(typedTexts(form)).toEqual([["Name", "Acme"]]);
 });
 
-it("marks in a title what nobody sees", ({ expect }) => {
-  expect(plainText("a\u202Eb ")).toBe("a[U+202E]b[U+0020]");
+it.for([
+  ["a\u202Eb ", "a[U+202E]b[U+0020]"],
+  ["👩🏽‍🚀 ❤️‍🔥 🏳️‍🌈 1️⃣", "👩🏽‍🚀 ❤️‍🔥 🏳️‍🌈 1️⃣"],
+  [
+    "🏴\u{e0067}\u{e0062}\u{e0065}\u{e006e}\u{e0067}\u{e007f}",
+    "🏴\u{e0067}\u{e0062}\u{e0065}\u{e006e}\u{e0067}\u{e007f}",
+  ],
+  ["a\u200db 😀\u200d", "a[U+200D]b 😀[U+200D]"],
+] as const)("marks what nobody sees, and leaves joined emoji: %s", ([text, shown], { expect }) => {
+  expect(plainText(text)).toBe(shown);
+});
+
+it("cuts a text between what people see as characters", ({ expect }) => {
+  expect(beginningOf("ab", 2)).toBe("ab");
+  expect(beginningOf(`ab${"👩🏽‍🚀".repeat(2)}`, 10)).toBe("ab👩🏽‍🚀…");
+  expect(beginningOf("👩🏽‍🚀".repeat(2), 10)).toBe("👩🏽‍🚀…");
+  expect(beginningOf("customer", 3)).toBe("cus…");
 });

@@ -2,7 +2,7 @@ import { env } from "cloudflare:workers";
 import { describe, it, vi } from "vitest";
 import { call } from "../../support/client.ts";
 import { formToken, signIn, type VisitOptions, visit } from "../../support/console.ts";
-import { sessionOf, setSuspended } from "../../support/sessions.ts";
+import { sessionOf } from "../../support/sessions.ts";
 import { inEnvironment, issueOperator, newIntegrator, operator } from "../../support/states.ts";
 
 const ENVIRONMENT = "/console/environments/acme/Testing";
@@ -73,7 +73,8 @@ describe("the search", () => {
       const name = number === 9 ? "Lotus Marigold" : "Other";
       await call("POST", "/api/user_groups", { credential: key, body: { user_group_id: "first", name } });
     }
-    const found = (body: string) => body.match(/<h2>Groups of [^<]+/g)?.map((heading) => heading.split(" ").at(-1));
+    const found = (body: string) =>
+      body.match(/<h2>Groups of .*?<\/h2>/g)?.map((heading) => heading.replaceAll(/<[^>]+>|Groups of /g, ""));
     const lotus = await visitor.get("/console/environments?search=lotus");
     expect([found(lotus.body), lotus.body.includes("Nothing was found")]).toEqual([["shop-9/Testing"], false]);
 
@@ -94,7 +95,7 @@ describe("the search", () => {
     const restoring = envWithSearch(() => Promise.reject(new Error("Restoring: the backup is not complete.")));
     const searchFor = async (text: string) => {
       const page = await visitor.get(`/console/environments?search=${text}`, { env: restoring });
-      return [page.status, page.body.includes("Nothing was found"), page.body.match(/<h2>Groups of [^<]+/g)?.length];
+      return [page.status, page.body.includes("Nothing was found"), page.body.match(/<h2>Groups of/g)?.length];
     };
     expect(await searchFor("marigold")).toEqual([200, false, 1]);
     expect(await searchFor("lotus")).toEqual([200, false, 2]);
@@ -109,6 +110,35 @@ describe("the search", () => {
     });
     const page = await visitor.get("/console/environments?search=marigold", { env: waiting });
     expect([page.status, page.body?.includes("Marigold")]).toEqual([303, undefined]);
+  });
+
+  it("keeps its text in its field and the counts of the tabs, and finds words in any order", async ({ expect }) => {
+    const { visitor, tokenOf } = await newVisitor();
+    for (const [id, name] of [
+      ["lodz", "Łódź Coffee Roasters"],
+      ["strasse", "Straße 7"],
+      ["77", "Seventy"],
+      ["177", "Street 77"],
+    ] as const)
+      await tokenOf(id, { name });
+    const namesOf = async (path: string) => {
+      const { body } = await visitor.get(path);
+      return (body.match(/<td><a href="[^"]+"><bdi>[^<]+/g) ?? []).map((row: string) => row.split("<bdi>")[1]);
+    };
+    for (const base of [`${ENVIRONMENT}/groups?search=`, "/console/environments?search="])
+      for (const [text, names] of [
+        ["roasters lodz", ["Łódź Coffee Roasters"]],
+        ["strasse", ["Straße 7"]],
+        ["77", ["Seventy", "Street 77"]],
+        ["5", ["Street 77"]],
+        ["coffee tea", []],
+      ] as const)
+        expect([base, text, await namesOf(base + encodeURIComponent(text))]).toEqual([base, text, names]);
+    const { body } = await visitor.get(`${ENVIRONMENT}/groups?search=%22%3E%3Cb%3E`);
+    expect(body).toMatch(/<input[^>]* id="field-text" value="&quot;&gt;&lt;b&gt;"/);
+    expect(body).toMatch(/>All <small>5<\/small>.*>Suspended <small>0<\/small>.*>Deleted <small>0<\/small>/);
+    const pasted = await visitor.get(`${ENVIRONMENT}/groups?search=ugt_testing_x`);
+    expect(pasted.body).toMatch(/id="field-text" value=""/);
   });
 
   it("puts no credential into an address, a title, a page or the log", async ({ expect }) => {
@@ -158,7 +188,7 @@ describe("the search", () => {
     const { search, key } = await newVisitor();
     const session = await sessionOf(key, { viewer_id: "jane" });
     expect((await search(session)).body).toMatch(
-      /It is a viewer session.*groups\/1".*jane.*keys\/1\/about.*Nothing refuses it/,
+      /It is a viewer session.*groups\/1".*Marigold Clinics.*active.*jane.*keys\/1\/about.*backend.*Nothing refuses it/,
     );
     expect((await search(`${session.slice(0, -4)}AAAA`)).body).toContain("no signing key of the service verifies it");
     expect((await search(operator)).body).toContain("It is the bootstrap token");
@@ -167,10 +197,11 @@ describe("the search", () => {
   it("says why calls with a session, a token or a key are refused, since when and by whom", async ({ expect }) => {
     const { search, key, token } = await newVisitor();
     const session = await sessionOf(key);
-    await setSuspended(key, true);
+    const body = { suspended: true, reason: "unpaid" };
+    await call("PUT", `/api/user_groups/1${inEnvironment()}`, { credential: operator, body });
     for (const text of [session, token])
       expect((await search(text)).body).toMatch(
-        /<code>user_group_suspended<\/code> The group is suspended.*Since <time.*by .*keys\/1\/about.*backend/,
+        /Marigold Clinics.*suspended.*<code>user_group_suspended<\/code> The group is suspended.*Since <time.*bootstrap.*unpaid/,
       );
     expect((await search(key)).body).toContain("Nothing refuses it");
     await call("DELETE", `/api/keys/1${inEnvironment()}`, { credential: operator, body: {} });
@@ -231,7 +262,7 @@ describe("the frame", () => {
       await call("POST", "/api/keys", { credential: operator, body: { workspace, environment, name: "x" } });
     const { body } = await visitor.get(ENVIRONMENT);
     const menu = body.slice(0, body.indexOf('role="search"'));
-    const names = [...menu.matchAll(/<a href="\/console\/environments\/[^"]+"[^>]*>([^<]+)/g)].map(([, name]) => name);
+    const names = [...menu.matchAll(/<a href="\/console\/environments\/([^"]+)"/g)].map(([, name]) => name);
     expect(names).toEqual(["acme/Customer", "acme/Testing", "globex/Customer"]);
   });
 });

@@ -45,8 +45,8 @@ it("has an entry for each route of the router, and no other", ({ expect }) => {
 it("asks on each page for the role of the design", ({ expect }) => {
   const pathsOf = (role: string) =>
     new Set(SIGNED_IN.filter(({ access }) => access.role === role).map(({ path }) => path.replace(ACME, "")));
-  const ofKeys = ["/keys/issue", "/keys/1/roll", "/keys/1/revoke", "/erase", "/groups/1/delete", "/groups/1/purge"];
-  const ofOperators = ["issue", "1/roll", "1/revoke"].map((path) => `/console/operators/${path}`);
+  const ofKeys = ["/keys/issue", "/keys/1/end", "/erase", "/groups/1/delete", "/groups/1/purge"];
+  const ofOperators = ["issue", "1/end"].map((path) => `/console/operators/${path}`);
   expect(pathsOf("admin")).toEqual(new Set(["/console/environments/create", ...ofOperators, ...ofKeys]));
   const ofSupport = ["edit", "rotate", "suspend", "resume", "end-sessions", "restore"];
   expect(pathsOf("support")).toEqual(new Set(ofSupport.map((path) => `/groups/1/${path}`)));
@@ -128,12 +128,14 @@ it("only the pages that read much at once count as lists", async ({ expect }) =>
   const listed: string[] = [];
   for (const route of SIGNED_IN.filter(({ method }) => method === "GET"))
     if ((await request(route, cookie, { env: withoutLists })).status === 429) listed.push(route.path);
-  const inAcme = ["", "/events", "/groups", "/groups/1/events", "/keys"];
+  const inAcme = ["", "/groups", "/keys", "/keys/1/about"];
   expect(listed.toSorted()).toEqual([
+    "/console/attention",
     "/console/environments",
     ...inAcme.map((path) => ACME + path),
     "/console/events",
     "/console/operators",
+    "/console/operators/1/about",
   ]);
 });
 
@@ -196,6 +198,7 @@ const FIELDS = {
   workspace: "thief",
   environment: "Testing",
   grace_seconds: "0",
+  leaked: "no",
 };
 const SHOWS_CREDENTIAL = FORMS.filter(({ access }) => access.form?.asksForKey === "credential");
 

@@ -12,7 +12,6 @@ const fieldsOf = <Of extends Kind>(kind: Of) =>
 export const TEXT_FIELDS = fieldsOf("text");
 export const JSON_FIELDS = [...fieldsOf("object"), ...fieldsOf("mapping")];
 
-/** What a field is called on pages. */
 export function labelOf(field: ContentField): string {
   const words = field === "providedId" ? "id" : CONTENT[field].column.replaceAll("_", " ");
   return words.charAt(0).toUpperCase() + words.slice(1);

@@ -1,29 +1,31 @@
-import type { Child, FC } from "hono/jsx";
+import type { FC } from "hono/jsx";
 import { directoryName, type Environment } from "../../../../common/environment.ts";
+import { dayOf } from "../../../domain/days.ts";
+import { changedIn } from "../../../domain/feed/event.ts";
 import type { Actor, EventType, StoredEvent } from "../../../records.ts";
 import { environmentPath, groupPath, keyPath, operatorPath } from "../paths.ts";
-import { Text, Time, utcTime } from "./text.tsx";
+import { Dotted, EnvironmentName } from "./detail.tsx";
+import { Clock, DayName, HOUR_MS, Text, utcTime } from "./text.tsx";
 
-/** What has happened, in words. */
 export const EVENT_WORDS: Record<EventType, string> = {
-  "user_group.created": "Group created",
-  "user_group.updated": "Group changed",
-  "user_group.token_rotated": "Token rotated",
-  "user_group.suspended": "Group suspended",
-  "user_group.resumed": "Group resumed",
-  "user_group.deleted": "Group deleted",
-  "user_group.restored": "Group restored",
-  "user_group.purged": "Group purged",
-  "viewer_sessions.ended": "Viewer sessions ended",
-  "api_key.issued": "API key issued",
-  "api_key.rolled": "API key rolled",
-  "api_key.revoked": "API key revoked",
-  "operator.issued": "Operator issued",
-  "operator.rolled": "Operator rolled",
-  "operator.revoked": "Operator revoked",
-  "environment.created": "Environment created",
-  "environment.restored": "Environment restored",
-  "environment.erased": "Environment erased",
+  "user_group.created": "Created",
+  "user_group.updated": "Changed",
+  "user_group.token_rotated": "Rotated the token of",
+  "user_group.suspended": "Suspended",
+  "user_group.resumed": "Resumed",
+  "user_group.deleted": "Deleted",
+  "user_group.restored": "Restored",
+  "user_group.purged": "Purged",
+  "viewer_sessions.ended": "Ended viewer sessions of",
+  "api_key.issued": "Issued the API key",
+  "api_key.rolled": "Rolled the API key",
+  "api_key.revoked": "Revoked the API key",
+  "operator.issued": "Issued the operator",
+  "operator.rolled": "Rolled the operator",
+  "operator.revoked": "Revoked the operator",
+  "environment.created": "Created the environment",
+  "environment.restored": "Restored the environment",
+  "environment.erased": "Erased the environment",
 };
 
 const TONES: Partial<Record<EventType, string>> = {
@@ -35,131 +37,145 @@ const TONES: Partial<Record<EventType, string>> = {
   "environment.erased": "bad",
 };
 
-/** Who made a change, with a link to them. API keys have pages in their environment alone. */
-export const ActorLink: FC<{ actor: Actor; environment: Environment | undefined }> = ({ actor, environment }) => {
-  const { kind, id, name } = actor;
-  if (kind === "system") return <>the service itself</>;
-  if (kind === "operator")
-    return id === null ? <>the bootstrap token</> : <NamedLink path={operatorPath(id)} name={name} />;
-  const path = environment && id !== null ? keyPath(environment, id) : undefined;
-  return (
-    <>
-      the API key <NamedLink path={path} name={name} />
-    </>
-  );
+/** An event, the environment whose feed has it, if it is not the deployment's, and the name of its group, as far as it is known. */
+export type FeedEvent = StoredEvent & { environment: Environment | undefined; groupName?: string | undefined };
+
+/** A name that somebody else wrote, with a link if it has a page. */
+export const Named: FC<{ path: string | undefined; name: string }> = ({ path, name }) => {
+  const text = <Text value={name} />;
+  return path === undefined ? text : <a href={path}>{text}</a>;
 };
 
-const NamedLink: FC<{ path: string | undefined; name: string }> = ({ path, name }) =>
-  path === undefined ? (
-    <Text value={name} />
-  ) : (
-    <a href={path}>
-      <Text value={name} />
-    </a>
-  );
+/** Who made a change, with a link to them. API keys have pages in their environment alone. */
+const ActorLink: FC<{ actor: Actor; environment: Environment | undefined }> = ({ actor, environment }) => {
+  const { kind, id, name } = actor;
+  if (kind === "system") return "the service itself";
+  if (kind === "operator") return id === null ? "the bootstrap token" : <Named path={operatorPath(id)} name={name} />;
+  const path = environment && id !== null ? keyPath(environment, id) : undefined;
+  return ["the API key ", <Named path={path} name={name} />];
+};
 
-/** The keys, operators and environments that an event names. */
-function Subjects({ event: { details }, environment }: FeedItem): Child {
-  const { api_key: key, operator, environment: subject, successor_id: successor } = details;
-  const of = subject && { workspace: subject.workspace, tag: subject.environment as Environment["tag"] };
-  const pathOf = (id: number) => (operator ? operatorPath(id) : environment && keyPath(environment, id));
-  const named = key ?? operator;
-  return (
-    <>
-      {named && (
-        <>
-          {" "}
-          <NamedLink path={pathOf(named.id)} name={named.name} />
-        </>
-      )}
-      {of && (
-        <>
-          {" "}
-          <NamedLink path={environmentPath(of)} name={directoryName(of)} />
-        </>
-      )}
-      {successor !== undefined && (
-        <>
-          , replaced by <NamedLink path={pathOf(successor)} name={`number ${successor}`} />
-        </>
-      )}
-    </>
-  );
+export const By: FC<{ actor: Actor | null | undefined; environment: Environment | undefined }> = ({
+  actor,
+  environment,
+}) => (actor ? [" by ", <ActorLink actor={actor} environment={environment} />] : null);
+
+/** Why somebody made a change, in their words, after a colon; nothing without a reason. */
+export const Reason: FC<{ text: string | null | undefined }> = ({ text }) =>
+  typeof text === "string" ? [": ", <Text in="q" value={text} />] : null;
+
+/** Changes that one line shows: equal ones of groups, newest first. */
+export type Line = [newest: FeedEvent, ...older: FeedEvent[]];
+
+/** What changes must share to be in one line. */
+const kindOf = ({ type, actor, environment, details, at }: FeedEvent): string =>
+  JSON.stringify([type, actor, environment, details.reason, changedIn(details).fields, dayOf(at)]);
+
+/** Puts equal changes of groups that follow each other within an hour into one line. */
+export function linesOf(events: readonly FeedEvent[]): Line[] {
+  const lines: Line[] = [];
+  for (const event of events) {
+    const line = lines.at(-1);
+    const last = line?.at(-1);
+    const isNext = last && last.at - event.at <= HOUR_MS && event.teamId !== null && kindOf(last) === kindOf(event);
+    if (line && isNext) line.push(event);
+    else lines.push([event]);
+  }
+  return lines;
 }
 
-/** What else an event says, as short texts that others may have written. */
-const detailsOf = (details: StoredEvent["details"]) => [
-  ...(details.changed ? [details.changed.map((name) => (name === "provided_id" ? "id" : name)).join(", ")] : []),
-  ...(details.previous_provided_id === undefined ? [] : [`previously ${details.previous_provided_id}`]),
-  ...(details.session_id === undefined ? [] : [`session ${details.session_id}`]),
-  ...(details.viewer_id === undefined ? [] : [`viewer ${details.viewer_id}`]),
-  ...(details.unsigned ? ["signatures not checked"] : []),
-];
+/** What a feed leaves out, because its page says it. */
+type Known = { actor?: boolean; group?: boolean; environment?: boolean };
+type FeedProps = {
+  lines: Line[];
+  known?: Known;
+  heading?: "h2" | "h3";
+  pathOfAll?: (line: Line) => string;
+};
 
-type FeedItem = { event: StoredEvent; environment: Environment | undefined };
+export const Feed: FC<FeedProps> = ({ lines, heading: Heading = "h3", ...props }) =>
+  [...Map.groupBy(lines, ([{ at }]) => dayOf(at))].map(([day, ofDay]) => (
+    <>
+      <Heading class="day">
+        <DayName day={day} />
+      </Heading>
+      <ol class="feed">
+        {ofDay.map((line) => (
+          <Item line={line} {...props} />
+        ))}
+      </ol>
+    </>
+  ));
 
-const Item: FC<FeedItem & { hasGroups: boolean }> = ({ event, environment, hasGroups }) => {
-  const { type, teamId, providedId, actor, details, at } = event;
-  const word = EVENT_WORDS[type];
-  const extras = detailsOf(details);
+const Item: FC<{ line: Line } & Omit<FeedProps, "lines" | "heading">> = ({ line, known = {}, pathOfAll }) => {
+  const [event] = line;
+  const { type, actor, environment, details, at } = event;
+  const oldest = line.at(-1)?.at ?? at;
+  const subject = <Subject event={event} isOfPage={known.group === true} />;
+  const all = [` ${line.length} groups `, pathOfAll && <a href={pathOfAll(line)}>show all</a>];
   return (
     <li class={TONES[type] ?? ""}>
       <div>
-        <b>{hasGroups ? word : word.replace(/^Group (.)/, (_, letter: string) => letter.toUpperCase())}</b>
-        {hasGroups && environment && teamId !== null && (
-          <>
-            {" "}
-            <NamedLink path={groupPath(environment, teamId)} name={providedId ?? String(teamId)} />
-          </>
-        )}
-        <Subjects event={event} environment={environment} /> by <ActorLink actor={actor} environment={environment} />
+        <b>{wordOf(event, known)}</b>
+        {line.length > 1 ? all : subject}
+        {!known.actor && <By actor={actor} environment={environment} />}
         <Reason text={details.reason} />
-        {extras.length > 0 && (
-          <>
-            <br />
-            <small>
-              <Text value={extras.join("; ")} />
-            </small>
-          </>
-        )}
+        <Details line={line} known={known} />
       </div>
-      <Time at={at} />
+      <span>
+        {utcTime(oldest) !== utcTime(at) && [<Clock at={oldest} />, "–"]}
+        <Clock at={at} />
+      </span>
     </li>
   );
 };
 
-/** Why somebody made a change, in their words, after a colon; nothing without a reason. */
-export const Reason: FC<{ text: string | null | undefined }> = ({ text }) =>
-  typeof text === "string" ? (
-    <>
-      :{" "}
-      <q>
-        <Text value={text} />
-      </q>
-    </>
-  ) : null;
+/** What was done. On the page of its group, the group is not named again. */
+function wordOf({ type, details }: FeedEvent, known: Known): string {
+  const names = changedIn(details).fields.map((name) => (name === "provided_id" ? "id" : name.replaceAll("_", " ")));
+  const word = type === "user_group.updated" && names.length > 0 ? `Changed ${names.join(", ")} of` : EVENT_WORDS[type];
+  return known.group ? word.replace(/ of$/, "") : word;
+}
 
-type FeedProps = { events: StoredEvent[]; environment: Environment | undefined; hasGroups?: boolean };
+const Subject: FC<{ event: FeedEvent; isOfPage: boolean }> = ({ event, isOfPage }) => {
+  const { details, environment, teamId, providedId, groupName } = event;
+  const { api_key: key, operator, environment: subject, successor_id: successor } = details;
+  const pathOf = (id: number) => (operator ? operatorPath(id) : environment && keyPath(environment, id));
+  const named = key ?? operator;
+  if (named) {
+    const replaced = successor !== undefined && [", replaced by ", <a href={pathOf(successor)}>its successor</a>];
+    return [" ", <Named path={pathOf(named.id)} name={named.name} />, replaced];
+  }
+  if (subject) {
+    const of = { workspace: subject.workspace, tag: subject.environment as Environment["tag"] };
+    return [" ", <Named path={environmentPath(of)} name={directoryName(of)} />];
+  }
+  if (!environment || teamId === null || isOfPage) return null;
+  return [" ", <Named path={groupPath(environment, teamId)} name={groupName ?? providedId ?? String(teamId)} />];
+};
 
-/** Events in the order of `events`: of one group, or, with `hasGroups`, of an environment. The deployment's have no environment. */
-export const Feed: FC<FeedProps> = ({ events, environment, hasGroups = false }) => (
-  <ol class="feed">
-    {events.map((event) => (
-      <Item event={event} environment={environment} hasGroups={hasGroups} />
-    ))}
-  </ol>
-);
+const PROPERTIES_SHOWN = 10;
 
-type SearchedPage = { events: StoredEvent[]; next: unknown; searchedBackTo?: number | null | undefined };
-
-/** Up to when a page of events was searched that has fewer rows than it could have, though there are older events. */
-export const SearchedBackTo: FC<{ page: SearchedPage; rows: number }> = ({ page, rows }) => {
-  const { events, next, searchedBackTo } = page;
-  if (next === null || events.length >= rows || typeof searchedBackTo !== "number") return null;
+/** Where a change was made, and what else is known of it, as short texts that others may have written. */
+const Details: FC<{ line: Line; known: Known }> = ({ line, known }) => {
+  const [{ environment, providedId, details, groupName }] = line;
+  const properties = [...new Set(line.flatMap((each) => changedIn(each.details).properties))];
+  const isNamed = !known.group && line.length === 1 && groupName !== undefined && groupName !== providedId;
+  const texts = [
+    isNamed && providedId,
+    properties.slice(0, PROPERTIES_SHOWN).join(", "),
+    details.previous_provided_id !== undefined && `previously ${details.previous_provided_id}`,
+    details.session_id !== undefined && `session ${details.session_id}`,
+    details.viewer_id !== undefined && `viewer ${details.viewer_id}`,
+    details.unsigned && "signatures not checked",
+  ].filter((text) => typeof text === "string" && text !== "");
+  const place = environment ? <EnvironmentName of={environment} /> : "the deployment";
+  const parts = [...(known.environment ? [] : [place]), ...texts.map((text) => <Text value={String(text)} />)];
   return (
-    <>
-      Searched back to {utcTime(searchedBackTo)} (<Time at={searchedBackTo} />
-      ). The next page goes on from there.
-    </>
+    parts.length > 0 && (
+      <small>
+        <Dotted parts={parts} />
+      </small>
+    )
   );
 };

@@ -1,30 +1,30 @@
 import type { Child, FC } from "hono/jsx";
 import type { Issue } from "../../../../common/issue.ts";
-import { type ConsoleSession, mintFormToken } from "../../../domain/credentials/console-cookie.ts";
-import type { SigningRing } from "../../../domain/credentials/credential.ts";
+import { mintFormToken } from "../../../domain/credentials/console-cookie.ts";
+import type { RequestContext } from "../../app-env.ts";
+import type { ConsoleEnv } from "../console-env.ts";
 import { WRITTEN_FIELDS } from "./content.ts";
 
 /** The name of the hidden field by which a form belongs to one session and one path. */
 export const FORM_TOKEN = "form_token";
 
-type FormProps = {
-  ring: SigningRing;
-  session: ConsoleSession;
-  action: string;
-  role?: "search";
-  class?: string;
-  children: Child;
-};
+/** The request by whose session a form can be sent. */
+export type FormContext = RequestContext<ConsoleEnv>;
+
+type FormProps = { c: FormContext; action: string; role?: "search"; class?: string; children: Child };
 
 /** A form that only this session can send, only to `action`, and only once. */
-export const Form: FC<FormProps> = async ({ ring, session, action, children, ...attributes }) => (
-  <form method="post" action={action} {...attributes}>
-    <input type="hidden" name={FORM_TOKEN} value={await mintFormToken(ring, session, action)} />
-    {children}
-  </form>
-);
+export const Form: FC<FormProps> = async ({ c, action, children, ...attributes }) => {
+  const session = c.get("session");
+  const token = session && (await mintFormToken(c.get("ring"), session, action));
+  return (
+    <form method="post" action={action} {...attributes}>
+      {token && <input type="hidden" name={FORM_TOKEN} value={token} />}
+      {children}
+    </form>
+  );
+};
 
-/** A filter of a list, whose fields are in the URL. */
 export const Filter: FC<{ action: string; children: Child }> = ({ action, children }) => (
   <form method="get" action={action} class="filter">
     {children}
@@ -55,8 +55,7 @@ const FieldLink: FC<{ name: string; message: string }> = ({ name, message }) => 
   </a>
 );
 
-/** The id of a field's element. */
-const idOf = (name: string): string => `field-${name}`;
+export const idOf = (name: string): string => `field-${name}`;
 
 /** The attributes of a field in which people may write or paste secrets: no browser stores, corrects or checks its text. */
 export const SECRET = { autocomplete: "off", autocapitalize: "off", spellcheck: false } as const;
@@ -65,7 +64,6 @@ type FieldProps = {
   name: string;
   label: string;
   hint?: string | undefined;
-  /** What stands below the field. */
   note?: Child;
   issues?: Issue[] | undefined;
 };
@@ -98,7 +96,6 @@ const Field: FC<FieldProps & { children: (attributes: Record<string, string>) =>
 
 type Value = { value?: string | undefined };
 
-/** A line of text. */
 export const TextField: FC<FieldProps & Value & { type?: string; required?: boolean; autocomplete?: string }> = (
   props,
 ) => {
@@ -112,7 +109,6 @@ export const TextField: FC<FieldProps & Value & { type?: string; required?: bool
   );
 };
 
-/** Several lines of text. */
 export const TextArea: FC<FieldProps & Value & { rows?: number }> = ({ value = "", rows = 8, ...field }) => (
   <Field {...field}>
     {(attributes) => (
@@ -124,7 +120,6 @@ export const TextArea: FC<FieldProps & Value & { rows?: number }> = ({ value = "
 
 type SelectProps = FieldProps & Value & { options: [value: string, text: string][] };
 
-/** One of a few values, each with its text. */
 export const Select: FC<SelectProps> = ({ value = "", options, ...field }) => (
   <Field {...field}>
     {(attributes) => (
@@ -161,7 +156,6 @@ export const OperatorKeyField: FC<{ issues?: Issue[] | undefined; hint: string; 
 
 type CheckboxProps = { name: string; label: Child; value?: string; checked?: boolean };
 
-/** A choice that is made or not. */
 export const Checkbox: FC<CheckboxProps> = ({ name, label, value = "yes", checked = false }) => (
   <label class="choice">
     <input type="checkbox" name={name} value={value} checked={checked} />
@@ -187,7 +181,7 @@ export const Choices: FC<
               {hint && <span class="hint">{hint}</span>}
             </span>
           </label>
-          {below}
+          {below && <div class="below">{below}</div>}
         </>
       ))}
     </fieldset>

@@ -4,6 +4,7 @@ import { stateOf } from "../../../domain/user-groups/user-group.ts";
 import type { ListedGroup } from "../../../records.ts";
 import { groupPath } from "../paths.ts";
 import { Badge } from "./detail.tsx";
+import { Named } from "./events.tsx";
 import { Table } from "./list.tsx";
 import { Day, Text, Time } from "./text.tsx";
 
@@ -14,7 +15,6 @@ function lastColumn(groups: ListedGroup[]): [heading: string, timeOf: (group: Li
   return ["Edited", ({ updatedAt }) => updatedAt];
 }
 
-/** A table of groups. */
 export const GroupTable: FC<{ environment: Environment; groups: ListedGroup[] }> = ({ environment, groups }) => {
   const [heading, timeOf] = lastColumn(groups);
   return (
@@ -24,16 +24,10 @@ export const GroupTable: FC<{ environment: Environment; groups: ListedGroup[] }>
         [
           "Customer",
           "",
-          (group) => (
-            <>
-              <a href={groupPath(environment, group.teamId)}>
-                <Text value={group.name} />
-              </a>
-              <code>
-                <Text value={group.providedId} />
-              </code>
-            </>
-          ),
+          ({ teamId, name, providedId }) => [
+            <Named path={groupPath(environment, teamId)} name={name} />,
+            <Text in="code" value={providedId} />,
+          ],
         ],
         ["State", "fit", (group) => <Badge state={stateOf(group)} />],
         ["Last viewed", "fit mid", ({ lastViewedOn }) => <Day day={lastViewedOn} none="never" />],

@@ -6,14 +6,14 @@ import type { FoundKey } from "../../../domain/credentials/keys.ts";
 import { hasKey } from "../../../domain/credentials/operators.ts";
 import { grantOf } from "../../../domain/credentials/rights.ts";
 import type { StoredKey } from "../../../records.ts";
-import { Badge } from "./detail.tsx";
-import { ActorLink, Reason } from "./events.tsx";
+import { Badge, Dotted } from "./detail.tsx";
+import { By, Named, Reason } from "./events.tsx";
 import { Select } from "./form.tsx";
 import { Table } from "./list.tsx";
 import { Text, Time } from "./text.tsx";
 
 /** When a key ends or has ended; `undefined` if it does not. */
-function endOf({ revokedAt, expiresAt }: StoredKey): number | undefined {
+export function endOf({ revokedAt, expiresAt }: StoredKey): number | undefined {
   const ends = [revokedAt, expiresAt].filter((end) => end !== null);
   return ends.length === 0 ? undefined : Math.min(...ends);
 }
@@ -22,7 +22,7 @@ function endOf({ revokedAt, expiresAt }: StoredKey): number | undefined {
 export const isValid = (key: StoredKey): boolean => (endOf(key) ?? Number.POSITIVE_INFINITY) > Date.now();
 
 /** The number of the key that has replaced this one, if the feed still says so. */
-const successorOf = ({ ending }: FoundKey): number | undefined => ending?.details.successor_id;
+export const successorOf = ({ ending }: FoundKey): number | undefined => ending?.details.successor_id;
 
 /** The state of a key that has an end, and the word before the time of it. A state of an end within days stands out. */
 function endingOf({ revokedAt }: StoredKey, end: number, isReplaced: boolean): [state: string, word: string] {
@@ -30,43 +30,29 @@ function endingOf({ revokedAt }: StoredKey, end: number, isReplaced: boolean): [
   return end <= Date.now() + KEY_ENDING_DAYS * DAY_MS ? ["soon", "ends"] : ["valid", "valid, ends"];
 }
 
-/** The state of a key as a badge, and which key has replaced it. */
 export const KeyState: FC<{ found: FoundKey; pathOf: (id: number) => string }> = ({ found, pathOf }) => {
   const end = endOf(found.key);
   const successor = successorOf(found);
   if (end === undefined) return <Badge state="valid" />;
   const [state, word] = endingOf(found.key, end, successor !== undefined);
-  const text = (
-    <>
-      {word} <Time at={end} />
-    </>
-  );
-  return (
-    <>
-      <Badge state={state} text={text} />{" "}
-      {successor !== undefined && (
-        <small>
-          replaced by <a href={pathOf(successor)}>number {successor}</a>
-        </small>
-      )}
-    </>
-  );
+  return [
+    <Badge state={state} text={[word, " ", <Time at={end} />]} />,
+    successor !== undefined && [" ", <a href={pathOf(successor)}>its successor</a>],
+  ];
 };
 
 /** Who has revoked or rolled a key, and why, if the feed still has that event. */
 export const Ending: FC<{ found: FoundKey; environment: Environment | undefined }> = ({ found, environment }) => {
   const { ending } = found;
   if (!ending) return null;
-  return (
-    <>
-      {successorOf(found) === undefined ? "Revoked" : "Rolled"} <Time at={ending.at} /> by{" "}
-      <ActorLink actor={ending.actor} environment={environment} />
-      <Reason text={ending.details.reason} />
-    </>
-  );
+  return [
+    successorOf(found) === undefined ? "Revoked " : "Rolled ",
+    <Time at={ending.at} />,
+    <By actor={ending.actor} environment={environment} />,
+    <Reason text={ending.details.reason} />,
+  ];
 };
 
-/** The rights of a key: a role, all, or its scopes. */
 export const Rights: FC<{ rights: string }> = ({ rights }) => {
   const { access, scopes } = grantOf(rights);
   if (access === null && scopes.length === 0) return <>{rights}</>;
@@ -84,47 +70,24 @@ const GRACES: [value: string, text: string][] = [
 
 type FieldProps = { name: string; value: string; issues: Issue[] };
 
-/** How long a credential stays valid beside its successor. */
 export const GraceField: FC<FieldProps & { label: string }> = (props) => <Select options={GRACES} {...props} />;
 
+export const EXPIRY_DEFAULT = "7776000";
+
 const EXPIRIES: [value: string, text: string][] = [
+  [EXPIRY_DEFAULT, "after 90 days"],
   ["2592000", "after 30 days"],
-  ["7776000", "after 90 days"],
   ["31536000", "after a year"],
   ["", "never"],
 ];
 
-/** What a form offers first: a year. */
-export const EXPIRY_DEFAULT = "31536000";
-
-/** When a new key ends. */
 export const ExpiryField: FC<FieldProps> = (props) => <Select label="Expires" options={EXPIRIES} {...props} />;
 
-/** A table of keys, in the order of `keys`. `pathOf` gives the path of a key's page. */
 export const KeyTable: FC<{ rights: string; keys: FoundKey[]; pathOf: (id: number) => string }> = (props) => (
   <Table
     rows={props.keys}
     columns={[
-      [
-        "Name",
-        "",
-        ({ key }) => (
-          <>
-            <a href={props.pathOf(key.id)}>
-              <Text value={key.name} />
-            </a>
-            <small>
-              number {key.id}
-              {key.email && (
-                <>
-                  , <Text value={key.email} />
-                </>
-              )}
-              {!hasKey(key) && ", no key"}
-            </small>
-          </>
-        ),
-      ],
+      ["Name", "", ({ key }) => [<Named path={props.pathOf(key.id)} name={key.name} />, <SignIn of={key} />]],
       ["State", "", (found) => <KeyState found={found} pathOf={props.pathOf} />],
       [props.rights, "mid", ({ key }) => <Rights rights={key.rights} />],
       ["Last used", "fit mid", ({ key }) => <Time at={key.lastUsedAt} none="never" />],
@@ -133,16 +96,28 @@ export const KeyTable: FC<{ rights: string; keys: FoundKey[]; pathOf: (id: numbe
   />
 );
 
-/** What an operator reads of one key. */
-export const keyFacts = ({ key }: FoundKey, rights: string): [name: string, value: Child | undefined][] => [
-  ["Number", <code>{key.id}</code>],
-  ["Email", key.email ? <Text value={key.email} /> : undefined],
-  ["Key", hasKey(key) ? undefined : "no key: signs in with the company"],
-  [rights, <Rights rights={key.rights} />],
-  ["Issued", <Time at={key.createdAt} />],
-  ["Last used", <Time at={key.lastUsedAt} none="never" />],
-  ["Expires", <Time at={key.expiresAt} none="never" />],
-];
+const SignIn: FC<{ of: StoredKey }> = ({ of }) =>
+  of.email && (
+    <small>
+      <Text value={of.email} />
+      {!hasKey(of) && ", no key"}
+    </small>
+  );
+
+/** What an operator reads of one key, in one line. `number` is what it is called, with its number. */
+export const KeyFacts: FC<{ found: FoundKey; number: string; pathOf: (id: number) => string }> = (props) => {
+  const { key } = props.found;
+  const parts: Child[] = [
+    <Rights rights={key.rights} />,
+    props.number,
+    ...(key.email ? [<Text value={key.email} />] : []),
+    ...(hasKey(key) ? [] : ["no key: signs in with the company"]),
+    [<KeyState found={props.found} pathOf={props.pathOf} />, endOf(key) === undefined && ", never ends"],
+    ["issued ", <Time at={key.createdAt} />],
+    ["last used ", <Time at={key.lastUsedAt} none="never" />],
+  ];
+  return <Dotted parts={parts} />;
+};
 
 /** Keys in their order, each with the event that ended it, which `find` reads for those with these numbers. */
 export async function withEndings(

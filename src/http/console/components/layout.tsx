@@ -1,63 +1,72 @@
 import type { Child, FC } from "hono/jsx";
-import { directoryName, type Environment, parseDirectoryName } from "../../../../common/environment.ts";
+import { directoryName, type Environment, parseDirectoryName, tagWord } from "../../../../common/environment.ts";
 import type { Issue } from "../../../../common/issue.ts";
 import type { Operator } from "../../../domain/credentials/caller.ts";
-import type { ConsoleSession } from "../../../domain/credentials/console-cookie.ts";
-import type { SigningRing } from "../../../domain/credentials/credential.ts";
 import {
+  ATTENTION,
   CONSOLE,
-  DEPLOYMENT_EVENTS,
   ENVIRONMENTS,
+  EVENTS,
   environmentPath,
+  eventsPath,
   OPERATORS,
   SEARCH,
   SESSIONS,
   SIGN_OUT,
 } from "../paths.ts";
-import { Menu } from "./detail.tsx";
-import { ErrorSummary, Form, SECRET } from "./form.tsx";
-import { plainText, Text } from "./text.tsx";
+import { CREDENTIAL } from "./content.ts";
+import { EnvironmentName, Links, type ListedLink, Menu, Tag } from "./detail.tsx";
+import { ErrorSummary, Form, type FormContext, idOf, SECRET } from "./form.tsx";
+import { beginningOf, plainText, Text } from "./text.tsx";
+
+/** The pages above a page, from the top. */
+export type Crumbs = [path: string, text: string][];
 
 /** The head of a page, which all templates share. */
 export type PageHead = {
-  /** The title, without markup. */
   title: string;
   /** What the heading shows instead of the title, if that differs. */
   heading?: Child;
   /** What stands below the heading, in small letters. */
   subline?: Child;
-  /** The pages above this one, from the top. */
-  crumbs?: [path: string, text: string][];
+  crumbs?: Crumbs;
   /** What can be done here: one primary action, and others. */
   actions?: Child;
-  /** What is wrong with a form that was sent. */
   issues?: Issue[];
 };
 
 /** Who is signed in, and where else they can go. */
 type SignedIn = {
+  c: FormContext;
   operator: Operator;
-  ring: SigningRing;
-  session: ConsoleSession;
-  /** The names of environments to switch to. */
   neighbours: string[];
 };
 
-/** What the frame of a page is made of. */
-export type Frame = { signedIn: SignedIn | undefined; environment: Environment | undefined; path: string };
+/** What the frame of a page is made of. `search` is the text that the search has looked for. */
+export type Frame = {
+  signedIn: SignedIn | undefined;
+  environment: Environment | undefined;
+  path: string;
+  search: string;
+};
 
 const TITLE_UNITS_MAX = 80;
 
 /** The title of a window: what the page is about, and where. */
 function titleOf({ title, issues = [] }: PageHead, environment: Environment | undefined): string {
-  const text = plainText(title).slice(0, TITLE_UNITS_MAX).toWellFormed();
+  const text = beginningOf(plainText(title), TITLE_UNITS_MAX);
   const name = environment && directoryName(environment);
   const parts = [text, ...(name === undefined || name === text ? [] : [name]), "User groups"];
   return `${issues.length > 0 ? "Error: " : ""}${parts.join(" · ")}`;
 }
 
-/** The frame of every page. */
-export const Layout: FC<PageHead & Frame & { children: Child }> = ({ signedIn, environment, path, ...page }) => (
+export const Layout: FC<PageHead & Frame & { children: Child }> = ({
+  signedIn,
+  environment,
+  path,
+  search,
+  ...page
+}) => (
   <html lang="en">
     <head>
       <meta charset="utf-8" />
@@ -68,11 +77,17 @@ export const Layout: FC<PageHead & Frame & { children: Child }> = ({ signedIn, e
       <link rel="stylesheet" href="/styles/ui.css" />
     </head>
     <body>
-      <header>
+      <header data-tag={signedIn && environment && tagWord(environment.tag)}>
         <a class="skip" href="#main">
           Skip to the content
         </a>
-        {signedIn ? <Bar {...signedIn} environment={environment} /> : <Brand />}
+        <div class="bar">
+          <a class="brand" href={CONSOLE} aria-label="User groups: all environments">
+            <img src="/favicon.svg" alt="" />
+            <span>User groups</span>
+          </a>
+          {signedIn && <Bar {...signedIn} environment={environment} search={search} />}
+        </div>
         {signedIn && environment && <EnvironmentTabs environment={environment} path={path} />}
       </header>
       <main id="main">
@@ -84,26 +99,11 @@ export const Layout: FC<PageHead & Frame & { children: Child }> = ({ signedIn, e
   </html>
 );
 
-const Brand: FC = () => (
-  <div class="bar">
-    <a class="brand" href={CONSOLE}>
-      <img src="/favicon.svg" alt="" />
-      User groups
-    </a>
-  </div>
-);
-
 const Head: FC<PageHead> = ({ title, heading = title, subline, crumbs = [], actions }) => (
   <>
     {crumbs.length > 0 && (
       <nav class="crumbs" aria-label="You are here">
-        <ol>
-          {crumbs.map(([path, text]) => (
-            <li>
-              <a href={path}>{text}</a>
-            </li>
-          ))}
-        </ol>
+        <Links links={crumbs.map(([path, text]) => ({ path, text }))} />
       </nav>
     )}
     <div class="head">
@@ -119,80 +119,64 @@ const Head: FC<PageHead> = ({ title, heading = title, subline, crumbs = [], acti
 type InEnvironment = { environment: Environment | undefined };
 
 /** The line on top of each page: the brand, the environment, the search, and the operator's menu. */
-const Bar: FC<SignedIn & InEnvironment> = ({ operator, ring, session, neighbours, environment }) => (
-  <div class="bar">
-    <a class="brand" href={ENVIRONMENTS} aria-label="User groups: all environments">
-      <img src="/favicon.svg" alt="" />
-      <span>User groups</span>
-    </a>
+const Bar: FC<SignedIn & InEnvironment & { search: string }> = ({ c, operator, neighbours, environment, search }) => (
+  <>
     <Switcher names={neighbours} environment={environment} />
-    <SearchForm ring={ring} session={session} environment={environment} />
-    <Menu
-      class="who"
-      label={`${operator.name}, your menu`}
-      text={
-        <span>
-          <Text value={operator.name} />
-        </span>
-      }
-    >
+    <SearchForm c={c} search={search} environment={environment} />
+    <Menu class="who" label={`${operator.name}, your menu`} text={<Text value={operator.name} />}>
       <p>
         <small>Signed in as</small> <Text value={operator.name} /> <small>{operator.role}</small>
       </p>
-      <ul>
-        <li>
-          <a href={ENVIRONMENTS}>Environments</a>
-        </li>
-        <li>
-          <a href={OPERATORS}>Operators</a>
-        </li>
-        <li>
-          <a href={DEPLOYMENT_EVENTS}>Events of the deployment</a>
-        </li>
-        <li>
-          <a href={SESSIONS}>Your sessions</a>
-        </li>
-        <li>
-          <a href="/docs">Documentation</a>
-        </li>
-      </ul>
-      <Form ring={ring} session={session} action={SIGN_OUT}>
+      <Links links={PAGES} />
+      <Form c={c} action={SIGN_OUT}>
         <button type="submit" class="link">
           Sign out
         </button>
       </Form>
     </Menu>
-  </div>
+  </>
 );
 
+const PAGES = [
+  { path: ENVIRONMENTS, text: "Environments" },
+  { path: ATTENTION, text: "Needs attention" },
+  { path: OPERATORS, text: "Operators" },
+  { path: EVENTS, text: "Events of all environments" },
+  { path: SESSIONS, text: "Your sessions" },
+  { path: "/docs", text: "Documentation" },
+];
+
+/** The environment of the page, and others. The workspace is cut where it is too long, and the tag never. */
 const Switcher: FC<InEnvironment & { names: string[] }> = ({ names, environment }) => {
   const own = environment && directoryName(environment);
+  const links = names.map((name): ListedLink => {
+    const of = parseDirectoryName(name);
+    const text = [`${of.workspace}/`, <Tag of={of} />];
+    return { path: environmentPath(of), text, current: name === own && "true" };
+  });
   return (
-    <Menu label={`${own ?? "Environments"}: switch to another one`} text={own ?? "Environments"}>
-      <ul>
-        {names.map((name) => (
-          <li>
-            <a href={environmentPath(parseDirectoryName(name))} {...(name === own && { "aria-current": "true" })}>
-              {name}
-            </a>
-          </li>
-        ))}
-        <li>
-          <a href={ENVIRONMENTS}>All environments</a>
-        </li>
-      </ul>
+    <Menu
+      label={`${own ?? "Environments"}: switch to another one`}
+      text={environment ? <EnvironmentName of={environment} /> : "Environments"}
+    >
+      <Links links={[...links, { path: ENVIRONMENTS, text: "All environments" }]} />
     </Menu>
   );
 };
 
-/** One search for everything. People paste credentials into it, so it is sent as a form, and its text is in no address. */
-const SearchForm: FC<Pick<SignedIn, "ring" | "session"> & InEnvironment> = ({ ring, session, environment }) => (
-  <Form ring={ring} session={session} action={SEARCH} role="search">
+/**
+ * One search for everything. People paste credentials into it, so it is sent as a form. What it has looked for stays in it; a credential
+ * does not.
+ */
+const SearchForm: FC<Pick<SignedIn, "c"> & InEnvironment & { search: string }> = ({ c, search, environment }) => (
+  <Form c={c} action={SEARCH} role="search">
     {environment && <input type="hidden" name="environment" value={directoryName(environment)} />}
     <input
       {...SECRET}
       type="search"
       name="text"
+      id={idOf("text")}
+      value={CREDENTIAL.test(search) ? "" : search}
       required
       aria-label="Find a group by a word of its name, its id or its number, or a key, token or session by its text"
       placeholder="Name, id, number or key"
@@ -200,32 +184,20 @@ const SearchForm: FC<Pick<SignedIn, "ring" | "session"> & InEnvironment> = ({ ri
   </Form>
 );
 
-/** The pages of an environment. */
 const EnvironmentTabs: FC<{ environment: Environment; path: string }> = ({ environment, path }) => {
   const base = environmentPath(environment);
-  const tabs: [path: string, text: string][] = [
-    [base, "Overview"],
-    [`${base}/groups`, "Groups"],
-    [`${base}/keys`, "API keys"],
-    [`${base}/events`, "Events"],
+  const links = [
+    { path: base, text: "Overview", current: path === base && ("page" as const) },
+    { path: `${base}/groups`, text: "Groups", current: currentOf(`${base}/groups`, path) },
+    { path: `${base}/keys`, text: "API keys", current: currentOf(`${base}/keys`, path) },
+    { path: eventsPath(environment), text: "Events", current: currentOf(EVENTS, path) },
   ];
   return (
     <nav class="tabs" aria-label="Environment">
-      <ul>
-        {tabs.map(([href, text]) => (
-          <li>
-            <a href={href} {...currentOf(href, path, base)}>
-              {text}
-            </a>
-          </li>
-        ))}
-      </ul>
+      <Links links={links} />
     </nav>
   );
 };
 
-/** Marks a link to this page, or to the list of which this page shows one item. */
-function currentOf(href: string, path: string, base: string): { "aria-current"?: "page" | "true" } {
-  if (path === href) return { "aria-current": "page" };
-  return href !== base && path.startsWith(`${href}/`) ? { "aria-current": "true" } : {};
-}
+const currentOf = (list: string, path: string): ListedLink["current"] =>
+  path === list ? "page" : path.startsWith(`${list}/`) && "true";

@@ -1,84 +1,48 @@
 import type { Child, FC } from "hono/jsx";
 import { GROUPS_COUNTED_MAX } from "../../../../common/limits.ts";
 import { withQuery } from "../paths.ts";
+import { ButtonLink, Links } from "./detail.tsx";
 
 /** A tab of a list: a part of it, and how many there are, if that is known. */
 export type Tab = { path: string; text: string; count?: string | undefined; isCurrent: boolean };
 
 const Tabs: FC<{ label: string; tabs: Tab[] }> = ({ label, tabs }) => (
   <nav class="tabs" aria-label={label}>
-    <ul>
-      {tabs.map(({ path, text, count, isCurrent }) => (
-        <li>
-          <a href={path} {...(isCurrent && { "aria-current": "true" })}>
-            {text} {count !== undefined && <small>{count}</small>}
-          </a>
-        </li>
-      ))}
-    </ul>
+    <Links
+      links={tabs.map(({ path, text, count, isCurrent }) => ({
+        path,
+        text: [text, count !== undefined && [" ", <small>{count}</small>]],
+        current: isCurrent && "true",
+      }))}
+    />
   </nav>
 );
 
-/** Where a page of a list is. `from` is how many rows are before it, and `total` how many there are in all, as far as that is known. */
+/** Where a page of a list is, and the fields of its filter. */
 export type Paging = {
   path: string;
-  /** The fields of the filter. */
   fields: Record<string, string | undefined>;
   cursor: string | undefined;
   nextCursor: string | null;
-  rows: number;
-  from?: number | undefined;
-  total?: string | undefined;
 };
 
-/** How the rows of a page are counted: "51–100 of 292". */
-function rangeOf({ rows, from, total, nextCursor }: Paging): string {
-  const first = (from ?? 0) + 1;
-  const last = (first + rows - 1).toLocaleString("en");
-  const range = `${first.toLocaleString("en")}–${last}`;
-  const all = total ?? (nextCursor === null ? last : undefined);
-  return all === undefined ? range : `${range} of ${all}`;
-}
-
-const Pages: FC<Paging> = (paging) => {
-  const { path, fields, cursor, nextCursor, rows, from } = paging;
-  const isCounted = rows > 0 && (cursor === undefined || from !== undefined);
-  const next = {
-    ...fields,
-    cursor: nextCursor ?? undefined,
-    from: isCounted ? String((from ?? 0) + rows) : undefined,
-  };
-  const isAlone = cursor === undefined && nextCursor === null;
-  return isAlone && rows === 0 ? null : (
-    <nav class="pages" aria-label="Pages">
-      <span>{isCounted && rangeOf(paging)}</span>
-      {!isAlone && (
-        <span class="row">
-          {cursor !== undefined && (
-            <a class="button" href={withQuery(path, fields)}>
-              First page
-            </a>
-          )}
-          {nextCursor !== null && (
-            <a class="button" href={withQuery(path, next)} rel="next">
-              Next page
-            </a>
-          )}
-        </span>
+const Pages: FC<Paging> = ({ path, fields, cursor, nextCursor }) =>
+  (cursor !== undefined || nextCursor !== null) && (
+    <nav class="pages row" aria-label="Pages">
+      {cursor !== undefined && <ButtonLink path={withQuery(path, fields)} text="First page" />}
+      {nextCursor !== null && (
+        <ButtonLink path={withQuery(path, { ...fields, cursor: nextCursor })} text="Next page" rel="next" />
       )}
     </nav>
   );
-};
 
 /** The template of lists: its tabs, its filter, the rows or what to do without any, and the links to other pages. */
 export const List: FC<{
   label: string;
   tabs?: Tab[];
   filter?: Child;
-  /** The rows, a table or a feed. */
   children: Child;
   isEmpty: boolean;
-  /** What stands in place of the rows if there are none. */
   empty: Child;
   paging?: Paging;
 }> = ({ label, tabs = [], filter, children, isEmpty, empty, paging }) => (
@@ -90,10 +54,20 @@ export const List: FC<{
   </>
 );
 
+/** What somebody has to know before they read a list. */
+export const NoticeList: FC<{ parts: Child[] }> = ({ parts }) => (
+  <div class="notice warn">
+    <ul>
+      {parts.map((part) => (
+        <li>{part}</li>
+      ))}
+    </ul>
+  </div>
+);
+
 /** A column of a table: its heading, the class of its cells, and what the cell of a row shows. */
 export type Column<Row> = [heading: string, cells: string, cellOf: (row: Row) => Child];
 
-/** A table with one line for each of `rows`. */
 export function Table<Row>({ columns, rows }: { columns: Column<Row>[]; rows: Row[] }): Child {
   return (
     <table>
@@ -116,10 +90,6 @@ export function Table<Row>({ columns, rows }: { columns: Column<Row>[]; rows: Ro
     </table>
   );
 }
-
-/** How many rows are before a page of a list, by the field `from` of its query. */
-export const rowsBefore = (from: string | undefined): number | undefined =>
-  from !== undefined && /^\d{1,9}$/.test(from) ? Number(from) : undefined;
 
 /** A count of groups; one that has ended at its bound has a plus sign. */
 export function countText(count: number): string {

@@ -1,47 +1,37 @@
-import type { Child, FC } from "hono/jsx";
-import type { Environment } from "../../../../common/environment.ts";
+import { directoryName, type Environment } from "../../../../common/environment.ts";
 import type { Issue } from "../../../../common/issue.ts";
-import type { Result } from "../../../../common/result.ts";
+import { ok, type Result } from "../../../../common/result.ts";
 import type { FoundKey, KeyPage, KeyQuery } from "../../../domain/credentials/keys.ts";
 import { hasKey } from "../../../domain/credentials/operators.ts";
+import { allowsRole } from "../../../domain/credentials/rights.ts";
 import type { Failure } from "../../../domain/failure.ts";
 import type { RequestContext } from "../../app-env.ts";
-import type { IssuedKey } from "../../operations/keys.ts";
+import { type IssuedKey, rollApiKey, rollOperator } from "../../operations/keys.ts";
+import { admitAgain, operatorCall, registryFor } from "../../request/admit-caller.ts";
 import { pathNumber } from "../../request/query.ts";
 import { KeysQuery } from "../../resources/api-keys/wire.ts";
 import { numberCursorOf } from "../../resources/cursor.ts";
 import { ReasonBody, RollKeyBody } from "../../resources/fields.ts";
-import { Done, Facts } from "../components/detail.tsx";
-import { ConfirmationField } from "../components/form.tsx";
-import { Ending, GraceField, isValid, KeyState, KeyTable, keyFacts, withEndings } from "../components/key-details.tsx";
-import { List, rowsBefore } from "../components/list.tsx";
-import { plainText, Text, Time } from "../components/text.tsx";
-import type { SignedInEnv } from "../console-env.ts";
-import { DEPLOYMENT_EVENTS, environmentPath, withQuery } from "../paths.ts";
-import {
-  confirmationIssues,
-  confirmationOf,
-  fieldsOf,
-  issuesOf,
-  numberIn,
-  parseForm,
-  schemaIssues,
-} from "../request/form-fields.ts";
-import { readPageQuery } from "../request/page-query.ts";
-import { respondWithForm } from "../response/respond-with-form.tsx";
-import { respondWithNewKey } from "../response/respond-with-new-key.tsx";
+import { ButtonLink, Done, Notice } from "../components/detail.tsx";
+import { Choices } from "../components/form.tsx";
+import { Ending, GraceField, isValid, KeyFacts, KeyTable, withEndings } from "../components/key-details.tsx";
+import type { Crumbs } from "../components/layout.tsx";
+import { List } from "../components/list.tsx";
+import { Heading, plainText, Text, Time } from "../components/text.tsx";
+import type { EnvironmentEnv, SignedInEnv } from "../console-env.ts";
+import { environmentPath, keyPath, OPERATORS, operatorPath, withQuery } from "../paths.ts";
+import { fieldsOf, issuesOf, numberIn, parseForm, readPageQuery, schemaIssues } from "../request/form-fields.ts";
+import { respondWithForm, respondWithNewKey } from "../response/respond-with-form.tsx";
 import { redirect, refuseWithPage, respondWithPage } from "../response/respond-with-page.tsx";
+import { ActivityList, readActivity } from "./events.tsx";
 
 type Call = RequestContext<SignedInEnv>;
 
 /** The keys that pages show and change, API keys or operators: how they name them, and what they call. */
 export type KeyKind = {
   listPath: string;
-  /** The name of the list. */
   listTitle: string;
-  /** The text of the button that leads to the form of a new key. */
   issue: string;
-  /** What stands in place of a list without keys. */
   empty: string;
   /** What the list says of the change that led to it. */
   done: Record<string, string>;
@@ -50,40 +40,28 @@ export type KeyKind = {
   /** The environment of API keys; operators have none. */
   environment: Environment | undefined;
   pathOf: (id: number) => string;
-  /** The name of what the key may do. */
   rights: string;
-  /** Whether the operator may issue, roll and revoke them. */
   canChange: () => boolean;
   /** What a key is called, with its number. */
   titleOf: (id: number) => string;
-  describe: (found: FoundKey) => Child;
-  /** The keys with these numbers. */
+  /** The fields of the events' filter by which the page of a key has its changes. */
+  actorOf: (id: number) => Record<string, string>;
   find: (ids: number[]) => Promise<Result<FoundKey[], Failure>>;
   /** Names the key in the log line of the request. */
   setSubject: (id: number) => void;
-  roll: {
-    title: (id: number) => string;
-    effects: string[];
-    /** The grace that the page offers first. */
-    graceSeconds: string;
-    run: (input: { id: number; graceSeconds: number }) => Promise<Result<IssuedKey, Failure>>;
-  };
-  revoke: {
-    title: (id: number) => string;
-    effects: (found: FoundKey) => string[];
-    button: string;
-    run: (id: number) => Promise<Result<unknown, Failure>>;
-  };
+  effects: (found: FoundKey) => string[];
+  graceSeconds: string;
+  roll: (input: { id: number; graceSeconds: number }) => Promise<Result<IssuedKey, Failure>>;
+  revoke: (id: number) => Promise<Result<unknown, Failure>>;
 };
 
-/** The pages of keys of one kind, which `kindOf` gives for a request: their list, and of each key itself and its changes. */
+/** The pages of keys of one kind, which `kindOf` gives for a request: their list, and of each key itself and the form that replaces or ends it. */
 export const keyPages = <Env extends SignedInEnv>(kindOf: (c: RequestContext<Env>) => KeyKind) => {
   const of = (page: (c: Call, kind: KeyKind) => Promise<Response>) => (c: RequestContext<Env>) => page(c, kindOf(c));
   return {
     list: { show: of(showList) },
     about: { show: of(showKey) },
-    roll: { show: of(showRoll), send: of(roll) },
-    revoke: { show: of(showRevoke), send: of(revoke) },
+    end: { show: of(showEnd), send: of(replaceOrEnd) },
   };
 };
 
@@ -91,7 +69,7 @@ const ROWS = "50";
 
 /** The keys of an environment or of the deployment, also those that have ended. */
 async function showList(c: Call, kind: KeyKind): Promise<Response> {
-  const own = ["done", "from"];
+  const own = ["done"];
   const { fields, value: query, issues } = readPageQuery(c, KeysQuery(), { defaults: { limit: ROWS }, own });
   const listed = await kind.list(query);
   if (!listed.ok) return refuseWithPage(c, listed.failure);
@@ -103,11 +81,7 @@ async function showList(c: Call, kind: KeyKind): Promise<Response> {
   return respondWithPage(c, {
     title: kind.listTitle,
     issues,
-    actions: kind.canChange() && (
-      <a class="button primary" href={`${kind.listPath}/issue`}>
-        {kind.issue}
-      </a>
-    ),
+    actions: kind.canChange() && <ButtonLink path={`${kind.listPath}/issue`} text={kind.issue} tone="primary" />,
     children: (
       <>
         <Done done={c.req.query("done")} results={kind.done} />
@@ -115,14 +89,7 @@ async function showList(c: Call, kind: KeyKind): Promise<Response> {
           label={kind.listTitle}
           isEmpty={keys.length === 0}
           empty={kind.empty}
-          paging={{
-            path: kind.listPath,
-            fields: {},
-            cursor: fields.cursor,
-            nextCursor: numberCursorOf(next),
-            rows: keys.length,
-            from: rowsBefore(c.req.query("from")),
-          }}
+          paging={{ path: kind.listPath, fields: {}, cursor: fields.cursor, nextCursor: numberCursorOf(next) }}
         >
           <KeyTable rights={kind.rights} keys={found} pathOf={kind.pathOf} />
         </List>
@@ -139,134 +106,185 @@ async function foundKey(c: Call, kind: KeyKind, toChange = true): Promise<FoundK
   return found.value[0] ?? refuseWithPage(c, { code: "route_not_found" });
 }
 
-/** The pages above the page of a change. */
-const crumbsOf = ({ listPath, listTitle, pathOf }: KeyKind, { key }: FoundKey): [path: string, text: string][] => [
+const crumbsOf = ({ listPath, listTitle, pathOf }: KeyKind, { key }: FoundKey): Crumbs => [
   [listPath, listTitle],
   [pathOf(key.id), plainText(key.name)],
 ];
 
-/** The page of one key: its state, who ended it, what it may do, and its changes. */
+/** The page of one key: what it is, who ended it, and its changes. */
 async function showKey(c: Call, kind: KeyKind): Promise<Response> {
   const found = await foundKey(c, kind, false);
   if (found instanceof Response) return found;
   const { key, ending } = found;
-  const path = `${kind.listPath}/${key.id}`;
-  const actor = `${kind.environment ? "api_key" : "operator"}:${key.id}`;
-  const events = kind.environment ? `${environmentPath(kind.environment)}/events` : DEPLOYMENT_EVENTS;
+  const activity = await readActivity(c, kind.pathOf(key.id), kind.actorOf(key.id));
+  if (!activity.ok) return refuseWithPage(c, activity.failure);
   return respondWithPage(c, {
     title: key.name,
     crumbs: [[kind.listPath, kind.listTitle]],
     heading: <Text value={key.name} />,
-    subline: <KeyState found={found} pathOf={kind.pathOf} />,
+    subline: <KeyFacts found={found} number={kind.titleOf(key.id)} pathOf={kind.pathOf} />,
     actions: kind.canChange() && isValid(key) && (
-      <>
-        {hasKey(key) && (
-          <a class="button" href={`${path}/roll`}>
-            Roll…
-          </a>
-        )}
-        <a class="button danger" href={`${path}/revoke`}>
-          Revoke…
-        </a>
-      </>
+      <ButtonLink path={`${kind.listPath}/${key.id}/end`} text={`${END}…`} tone="danger" />
     ),
+    issues: activity.value.filtered.issues,
     children: (
       <>
         {ending && (
-          <div class="notice warn">
-            <p>
-              <Ending found={found} environment={kind.environment} />
-            </p>
-          </div>
+          <Notice>
+            {" "}
+            <Ending found={found} environment={kind.environment} />
+          </Notice>
         )}
-        <Facts facts={keyFacts(found, kind.rights)} />
-        <p>
-          <a href={withQuery(events, { actor })}>
-            {kind.environment ? "What it has changed" : "What they have changed"}
-          </a>
-        </p>
+        <ActivityList activity={activity.value} />
       </>
     ),
   });
 }
 
-const rollPageOf = (c: Call, kind: KeyKind, found: FoundKey, issues: Issue[]) => {
+const END = "Replace or end this key";
+
+const endPageOf = (c: Call, kind: KeyKind, found: FoundKey, issues: Issue[]) => {
   const field = fieldsOf(c.get("form"), issues);
+  if (!hasKey(found.key)) c.set("asksForKey", undefined);
   return respondWithForm(c, {
-    title: kind.roll.title(found.key.id),
+    title: `${END}: ${found.key.name}`,
+    heading: <Heading words={`${END}:`} value={found.key.name} />,
+    subline: <KeyFacts found={found} number={kind.titleOf(found.key.id)} pathOf={kind.pathOf} />,
     crumbs: crumbsOf(kind, found),
     issues,
-    effects: [kind.describe(found), ...kind.roll.effects],
-    button: "Roll the key",
-    fields: <GraceField label="Grace for the old key" {...field("grace_seconds", kind.roll.graceSeconds)} />,
+    effects: kind.effects(found),
+    button: hasKey(found.key) ? "Replace the key" : undefined,
+    danger: "End it without another key",
+    fields: (
+      <Choices
+        {...field("leaked")}
+        label="Has it leaked?"
+        options={[
+          {
+            value: "yes",
+            text: "Yes, or perhaps",
+            hint: "somebody else may have it: it ends now, whatever stops working",
+          },
+          {
+            value: "no",
+            text: "No",
+            hint: "if you replace it, both keys work for a while, so that nothing stops",
+            below: <GraceField label="The old key works for" {...field("grace_seconds", kind.graceSeconds)} />,
+          },
+        ]}
+      />
+    ),
   });
 };
 
-const revokePageOf = (c: Call, kind: KeyKind, found: FoundKey, issues: Issue[]) =>
-  respondWithForm(c, {
-    title: kind.revoke.title(found.key.id),
-    crumbs: crumbsOf(kind, found),
-    issues,
-    effects: [kind.describe(found), ...kind.revoke.effects(found)],
-    button: kind.revoke.button,
-    isDangerous: true,
-    fields: <ConfirmationField expected={confirmationOf(found.key.name, found.key.id)} issues={issues} />,
-  });
-
-/** Answers with the page on which to roll a key. */
-async function showRoll(c: Call, kind: KeyKind): Promise<Response> {
+async function showEnd(c: Call, kind: KeyKind): Promise<Response> {
   const found = await foundKey(c, kind);
-  if (found instanceof Response) return found;
-  return hasKey(found.key) ? rollPageOf(c, kind, found, []) : refuseWithPage(c, { code: "operator_without_key" });
+  return found instanceof Response ? found : endPageOf(c, kind, found, []);
 }
 
-/** Rolls a key, and shows the text of the new one once. */
-async function roll(c: Call, kind: KeyKind): Promise<Response> {
+const leakIssues = (form: URLSearchParams): Issue[] =>
+  ["yes", "no"].includes(form.get("leaked") ?? "")
+    ? []
+    : [{ path: ["leaked"], message: "Say whether somebody else may have the key." }];
+
+/** Replaces a key, and shows the text of the new one once; or ends it, and leads to the list. A key that has leaked gets no grace. */
+async function replaceOrEnd(c: Call, kind: KeyKind): Promise<Response> {
   const found = await foundKey(c, kind);
   if (found instanceof Response) return found;
-  const body = parseForm(c, RollKeyBody(), ["reason"], { grace_seconds: numberIn(c, "grace_seconds") });
-  if (!body.ok) return rollPageOf(c, kind, found, body.failure.issues);
-  const rolled = await kind.roll.run({ id: found.key.id, graceSeconds: body.value.grace_seconds });
-  if (!rolled.ok) return rollPageOf(c, kind, found, issuesOf(rolled.failure));
+  const form = c.get("form");
+  if (form.has("danger")) return end(c, kind, found);
+  const grace = form.get("leaked") === "no" ? numberIn(c, "grace_seconds") : 0;
+  const body = parseForm(c, RollKeyBody(), ["reason"], { grace_seconds: grace });
+  const issues = [...leakIssues(form), ...schemaIssues(body)];
+  if (!body.ok || issues.length > 0) return endPageOf(c, kind, found, issues);
+  const { id } = found.key;
+  const graceSeconds = body.value.grace_seconds;
+  const rolled = await kind.roll({ id, graceSeconds });
+  if (!rolled.ok) return endPageOf(c, kind, found, issuesOf(rolled.failure));
   const { stored, text } = rolled.value;
   kind.setSubject(stored.id);
   const back: [string, string] = [kind.listPath, kind.listTitle];
-  const replaced = (
-    <ReplacedKey id={found.key.id} path={kind.pathOf(found.key.id)} graceSeconds={body.value.grace_seconds} />
-  );
+  const ends = graceSeconds === 0 ? "has ended" : ["ends ", <Time at={Date.now() + graceSeconds * 1000} />];
+  const replaced = [<a href={kind.pathOf(id)}>number {id}</a>, ", which ", ends];
   return respondWithNewKey(c, { title: kind.titleOf(stored.id), stored, text, back, replaced });
 }
 
-/** Which key a new one replaces, and how long the old one goes on. */
-const ReplacedKey: FC<{ id: number; path: string; graceSeconds: number }> = ({ id, path, graceSeconds }) => (
-  <>
-    <a href={path}>number {id}</a>, which{" "}
-    {graceSeconds === 0 ? (
-      "has ended"
-    ) : (
-      <>
-        ends <Time at={Date.now() + graceSeconds * 1000} />
-      </>
-    )}
-  </>
-);
-
-/** Answers with the page on which to revoke a key. */
-async function showRevoke(c: Call, kind: KeyKind): Promise<Response> {
-  const found = await foundKey(c, kind);
-  return found instanceof Response ? found : revokePageOf(c, kind, found, []);
-}
-
-/** Revokes a key, and leads to the list. */
-async function revoke(c: Call, kind: KeyKind): Promise<Response> {
-  const found = await foundKey(c, kind);
-  if (found instanceof Response) return found;
-  const { id } = found.key;
+async function end(c: Call, kind: KeyKind, found: FoundKey): Promise<Response> {
+  // Only the form of a new key asks for the operator's own.
+  c.set("ownKeyIssues", []);
   const body = parseForm(c, ReasonBody(), ["reason"]);
-  const issues = [...confirmationIssues(c, confirmationOf(found.key.name, id)), ...schemaIssues(body)];
-  if (issues.length > 0) return revokePageOf(c, kind, found, issues);
-  const revoked = await kind.revoke.run(id);
-  if (!revoked.ok) return revokePageOf(c, kind, found, issuesOf(revoked.failure));
+  const issues = [...leakIssues(c.get("form")), ...schemaIssues(body)];
+  if (issues.length > 0) return endPageOf(c, kind, found, issues);
+  const { id } = found.key;
+  const revoked = await kind.revoke(id);
+  if (!revoked.ok) return endPageOf(c, kind, found, issuesOf(revoked.failure));
   kind.setSubject(id);
   return redirect(c, withQuery(kind.listPath, { done: "revoked" }));
 }
+
+export function apiKeysOf(c: RequestContext<EnvironmentEnv>): KeyKind {
+  const manager = {
+    ring: c.get("ring"),
+    directory: c.get("directory"),
+    environment: c.get("environment"),
+    operator: c.get("operator"),
+  };
+  const { directory, environment, operator } = manager;
+  return {
+    listPath: `${environmentPath(environment)}/keys`,
+    listTitle: "API keys",
+    issue: "Issue a key",
+    empty: "No keys. A program of the integrator needs one to call the API.",
+    done: { revoked: "The key is revoked: the service refuses it and the sessions that it has minted." },
+    list: async (query) =>
+      query ? admitAgain(c, await directory.listKeys(operator, query)) : ok({ keys: [], next: null }),
+    environment,
+    actorOf: (id) => ({ environment: directoryName(environment), actor: `api_key:${id}` }),
+    pathOf: (id) => keyPath(environment, id),
+    rights: "May",
+    canChange: () => allowsRole(operator.role, "admin"),
+    titleOf: (id) => `API key ${id}`,
+    find: (ids) => directory.findKeys(operator, ids),
+    setSubject: (id) => c.set("subjectKeyId", id),
+    effects: () => [
+      "Replace: a new key with the same name, scopes and expiry takes its place. Its text is shown once, on the next page.",
+      "End: the service refuses the key from now on, and the program that uses it stops working. This cannot be undone.",
+      "With the old key the viewer sessions end that it has minted.",
+    ],
+    graceSeconds: "86400",
+    roll: (input) => rollApiKey(manager, input),
+    revoke: (id) => directory.revokeKey(operator, id),
+  };
+}
+
+export const operatorsOf = (c: RequestContext<SignedInEnv>): KeyKind => ({
+  listPath: OPERATORS,
+  listTitle: "Operators",
+  issue: "Issue an operator's key",
+  empty: "No operators yet: only the bootstrap token signs in. Issue a key for each person.",
+  done: {
+    issued: "The operator is issued: it signs in with your company, and has no key.",
+    revoked: "The operator is revoked: the key is refused, and so are its sessions in the console.",
+  },
+  list: (query = { start: 0, limit: 50 }) => registryFor(c).listOperators(c.get("presentedOperator"), query),
+  environment: undefined,
+  actorOf: (id) => ({ actor: `operator:${id}` }),
+  pathOf: operatorPath,
+  rights: "Role",
+  canChange: () => allowsRole(c.get("operator")?.role ?? "viewer", "admin"),
+  titleOf: (id) => `Operator ${id}`,
+  find: async (ids) => {
+    const found = await registryFor(c).findOperators(c.get("presentedOperator"), ids);
+    return found.ok ? ok(found.value.found) : found;
+  },
+  setSubject: (id) => c.set("subjectOperatorId", id),
+  effects: ({ key }) => [
+    "Replace: a new key with the same name, role, expiry and email takes its place. Its text is shown once, on the next page.",
+    "End: the service refuses the key from now on. What it has issued stays. This cannot be undone.",
+    "With the old key its sessions in the console end.",
+    ...(key.rights === "admin" ? ["If no other admin is left, only the bootstrap token can issue operators."] : []),
+  ],
+  graceSeconds: "0",
+  roll: (input) => rollOperator(operatorCall(c), input),
+  revoke: (id) => registryFor(c).revokeOperator(c.get("presentedOperator"), id),
+});

@@ -6,58 +6,32 @@ import { ok, type Result } from "../../../../common/result.ts";
 import { isWholeCredential } from "../../../domain/credentials/credential.ts";
 import { type CredentialBeginning, readBeginning } from "../../../domain/credentials/key-beginning.ts";
 import type { FoundKey } from "../../../domain/credentials/keys.ts";
-import type { Reason } from "../../../domain/credentials/reasons.ts";
+import type { Reason, ReasonName } from "../../../domain/credentials/reasons.ts";
 import type { SessionClaims } from "../../../domain/credentials/verified-sessions.ts";
 import type { Failure } from "../../../domain/failure.ts";
+import type { InspectedGroup } from "../../../domain/user-groups/overview.ts";
+import { stateOf } from "../../../domain/user-groups/user-group.ts";
 import type { RequestContext } from "../../app-env.ts";
+import { directoryOf, ifAnswered } from "../../durable-objects.ts";
 import { type Explanation, explainCredential, findKeysOf } from "../../operations/explain-credential.ts";
 import { operatorCall, registryFor } from "../../request/admit-caller.ts";
 import { countRefused, isOperatorToken } from "../../request/authenticate.ts";
 import { describeLength } from "../../resources/fields.ts";
 import { REASONS } from "../../response/reasons.ts";
 import { CREDENTIAL } from "../components/content.ts";
-import { Facts } from "../components/detail.tsx";
-import { ActorLink } from "../components/events.tsx";
-import { Form, TextField } from "../components/form.tsx";
-import { Ending, KeyState, keyFacts } from "../components/key-details.tsx";
+import { Badge, EnvironmentName, Facts } from "../components/detail.tsx";
+import { By, Named, Reason as Quoted } from "../components/events.tsx";
+import { Ending, KeyFacts } from "../components/key-details.tsx";
 import { Text, Time } from "../components/text.tsx";
 import type { SignedInEnv } from "../console-env.ts";
-import { ENVIRONMENTS, environmentPath, groupPath, keyPath, operatorPath, SEARCH, withQuery } from "../paths.ts";
+import { ENVIRONMENTS, environmentPath, groupPath, keyPath, operatorPath, withQuery } from "../paths.ts";
 import { redirect, refuseWithPage, respondWithPage } from "../response/respond-with-page.tsx";
 
 type Call = RequestContext<SignedInEnv>;
 
-const HINT =
-  "A word of a group's name, its id or its number. Or a key, a token or a session, of which its public beginning is enough, such as ugk_customer_AQJrMQ…";
-
-/** The page's form, and what was found. The text that was given is not shown again: it may be a secret. */
-function respond(c: Call, found: Child, issues: Issue[] = []): Promise<Response> {
-  const environment = c.get("form").get("environment") ?? "";
-  return respondWithPage(c, {
-    title: "Search",
-    issues,
-    children: (
-      <>
-        {found}
-        <Form ring={c.get("ring")} session={c.get("session")} action={SEARCH} class="page">
-          {findEnvironment(environment) && <input type="hidden" name="environment" value={environment} />}
-          <TextField name="text" type="password" label="Search for" hint={HINT} required issues={issues} />
-          <p class="row">
-            <button type="submit" class="primary">
-              Search
-            </button>
-          </p>
-        </Form>
-      </>
-    ),
-  });
-}
-
-/** The page of the search. Its field is longer than the one in the bar of every page. */
-export async function searchPage(c: Call): Promise<Response> {
-  const admitted = await registryFor(c).admit(c.get("presentedOperator"), "viewer", undefined);
-  return admitted.ok ? respond(c, null) : refuseWithPage(c, admitted.failure);
-}
+/** Answers with what was found. The text that was given is not shown again: it may be a secret. */
+const respond = (c: Call, found: Child, issues: Issue[] = []): Promise<Response> =>
+  respondWithPage(c, { title: "Search", issues, children: found });
 
 /**
  * Shows what is known of a credential, and leads with any other text to the list of groups or environments. So no credential is ever in
@@ -114,7 +88,10 @@ async function respondWithCredential(c: Call, text: string): Promise<Response> {
   const explained = await explainCredential(asker, { text });
   if (!explained.ok) return refuseWithPage(c, explained.failure);
   const explanation = explained.value;
-  const known = explanation.kind === "unknown" ? await beginningOf(c, text) : ok(<Known of={explanation} />);
+  const known =
+    explanation.kind === "unknown"
+      ? await beginningOf(c, text)
+      : ok(<Known of={explanation} {...(await namesOf(c, explanation))} />);
   return known.ok ? respond(c, <Notice>{known.value}</Notice>) : refuseWithPage(c, known.failure);
 }
 
@@ -125,31 +102,68 @@ async function beginningOf(c: Call, text: string): Promise<Result<Child, Failure
   if (!beginning) return ok(TOO_SHORT);
   const found = await answerTo(c, beginning);
   if (!found.ok) return found;
-  return ok(
-    <>
-      {found.value}
-      {isWholeCredential(text) && <p>{UNSIGNED}</p>}
-    </>,
-  );
+  return ok([found.value, isWholeCredential(text) && <p>{UNSIGNED}</p>]);
 }
 
-/** A credential of this service, and why it is refused. */
-const Known: FC<{ of: Explanation }> = ({ of: { environment, session, key, kind, number, reasons } }) => (
-  <>
-    {session && <SessionFacts session={session} />}
-    {kind === "user_group_token" && environment && number !== null && (
-      <p>
-        It is the token of group <a href={groupPath(environment, number)}>{number}</a> of {directoryName(environment)}.
-      </p>
-    )}
-    {(kind === "api_key" || kind === "operator") && (
-      <FoundKeys keys={key ? [key] : []} environment={environment} isWhole={true} />
-    )}
-    <Reasons reasons={reasons} environment={environment} />
-  </>
-);
+/** The group of a token or a session, and the key that minted a session, as far as they are still stored. */
+type Names = { group?: InspectedGroup | undefined; minter?: FoundKey | undefined };
 
-const Reasons: FC<{ reasons: Reason[]; environment: Environment | undefined }> = ({ reasons, environment }) =>
+async function namesOf(c: Call, { environment, number, session, kind }: Explanation): Promise<Names> {
+  const operator = c.get("operator");
+  const isOfGroup = kind === "user_group_token" || kind === "viewer_session";
+  if (!environment || !operator || number === null || !isOfGroup) return {};
+  const directory = directoryOf(c.env, environment);
+  const [group, minters] = await Promise.all([
+    ifAnswered(async () => directory.inspect(operator, number)),
+    session && ifAnswered(async () => directory.findKeys(operator, [session.keyId])),
+  ]);
+  return { group: group?.ok ? group.value : undefined, minter: minters?.ok ? minters.value[0] : undefined };
+}
+
+/** A credential of this service, whose it is, and why it is refused. */
+const Known: FC<{ of: Explanation } & Names> = ({ of, group, minter }) => {
+  const { environment, session, key, kind, number, reasons } = of;
+  const what = kind === "user_group_token" ? "the token of a group" : kind === "viewer_session" && "a viewer session";
+  return [
+    what &&
+      environment &&
+      number !== null && [<h2>It is {what}</h2>, <GroupOf environment={environment} teamId={number} group={group} />],
+    session && <SessionFacts session={session} minter={minter} />,
+    (kind === "api_key" || kind === "operator") && (
+      <FoundKeys keys={key ? [key] : []} environment={environment} isWhole={true} />
+    ),
+    <Reasons reasons={reasons} environment={environment} whys={whysOf(group, minter)} />,
+  ];
+};
+
+const GroupOf: FC<{ environment: Environment; teamId: number; group: InspectedGroup | undefined }> = (props) => {
+  const { environment, teamId, group } = props;
+  return (
+    <p>
+      <Named path={groupPath(environment, teamId)} name={group?.group.name ?? String(teamId)} />{" "}
+      {group && <Badge state={stateOf(group.group)} />} of <EnvironmentName of={environment} />
+    </p>
+  );
+};
+
+/** What people have said about a reason why a credential is refused, by the name of the reason. */
+function whysOf(found: InspectedGroup | undefined, minter: FoundKey | undefined): Partial<Record<ReasonName, string>> {
+  const deletion = found?.events.find(({ type }) => type === "user_group.deleted");
+  const whys = {
+    suspended: found?.group.suspendedReason,
+    group_deleted: deletion?.details.reason,
+    minter_ended: minter?.ending?.details.reason,
+  };
+  return Object.fromEntries(Object.entries(whys).filter(([, why]) => why));
+}
+
+type ReasonsProps = {
+  reasons: Reason[];
+  environment: Environment | undefined;
+  whys: Partial<Record<ReasonName, string>>;
+};
+
+const Reasons: FC<ReasonsProps> = ({ reasons, environment, whys }) =>
   reasons.length === 0 ? (
     <p>Nothing refuses it: it is valid.</p>
   ) : (
@@ -159,18 +173,9 @@ const Reasons: FC<{ reasons: Reason[]; environment: Environment | undefined }> =
         {reasons.map(({ name, since, by }) => (
           <li>
             <code>{REASONS[name].code}</code> {REASONS[name].message}
-            {since !== null && (
-              <>
-                {" "}
-                Since <Time at={since} />
-              </>
-            )}
-            {by && (
-              <>
-                {" "}
-                by <ActorLink actor={by} environment={environment} />
-              </>
-            )}
+            {since !== null && [" Since ", <Time at={since} />]}
+            <By actor={by} environment={environment} />
+            <Quoted text={whys[name]} />
           </li>
         ))}
       </ul>
@@ -184,23 +189,22 @@ const ERASED = "Its environment does not exist: it was erased, or the key is of 
 const NO_SESSION =
   "It looks like a viewer session, but no signing key of the service verifies it: it is cut off, of another deployment, was signed with a key that has been removed, or is forged. Calls with it are refused.";
 
-const SessionFacts: FC<{ session: SessionClaims }> = ({
-  session: { environment, teamId, id, viewerId, origins, keyId, expiresAtSeconds },
+const SessionFacts: FC<{ session: SessionClaims; minter: FoundKey | undefined }> = ({
+  session: { environment, id, viewerId, origins, keyId, expiresAtSeconds },
+  minter,
 }) => (
-  <>
-    <h2>It is a viewer session</h2>
-    <Facts
-      facts={[
-        ["Environment", <a href={environmentPath(environment)}>{directoryName(environment)}</a>],
-        ["Group", <a href={groupPath(environment, teamId)}>number {teamId}</a>],
-        ["Session", <code>{id}</code>],
-        ["Viewer", viewerId === undefined ? undefined : <Text value={viewerId} />],
-        ["Origins", origins ? <Text value={origins.join(", ")} /> : "any"],
-        ["Minted by", <a href={keyPath(environment, keyId)}>API key {keyId}</a>],
-        ["Expires", <Time at={expiresAtSeconds * 1000} />],
-      ]}
-    />
-  </>
+  <Facts
+    facts={[
+      ["Session", <code>{id}</code>],
+      ["Viewer", viewerId === undefined ? undefined : <Text value={viewerId} />],
+      ["Origins", origins ? <Text value={origins.join(", ")} /> : "any"],
+      [
+        "Minted by",
+        ["the API key ", <Named path={keyPath(environment, keyId)} name={minter?.key.name ?? String(keyId)} />],
+      ],
+      ["Expires", <Time at={expiresAtSeconds * 1000} />],
+    ]}
+  />
 );
 
 /** What is known of the beginning of a key or a token. */
@@ -215,55 +219,36 @@ async function answerTo(c: Call, { kind, environment, ids }: CredentialBeginning
 const TokenFacts: FC<{ environment: Environment; ids: number[] }> = ({ environment, ids }) => (
   <>
     It is the token of a group of {directoryName(environment)}, of the number:{" "}
-    {ids.map((id) => (
-      <>
-        <a href={groupPath(environment, id)}>{id}</a>{" "}
-      </>
-    ))}
+    {ids.map((id) => [<a href={groupPath(environment, id)}>{id}</a>, " "])}
     Give the whole token to see whether it is the current one.
   </>
 );
 
-const FoundKeys: FC<{ keys: FoundKey[]; environment: Environment | undefined; isWhole: boolean }> = ({
-  keys,
-  environment,
-  isWhole,
-}) => {
+type FoundKeysProps = { keys: FoundKey[]; environment: Environment | undefined; isWhole: boolean };
+
+const FoundKeys: FC<FoundKeysProps> = ({ keys, environment, isWhole }) => {
   const where = environment ? directoryName(environment) : "the deployment";
   if (keys.length === 0)
     return (
-      <p>
-        Unknown: {where} has no such key. It is of another deployment, or forged, or so old that a newer key has taken
-        its place.
-      </p>
+      <p>{`Unknown: ${where} has no such key. It is of another deployment, or forged, or so old that a newer key has taken its place.`}</p>
     );
-  return (
-    <>
-      <p>
-        {isWhole ? "It is this key" : keys.length === 1 ? "It may be this key" : "It may be one of these keys"} of{" "}
-        {where}:
-      </p>
-      {keys.map((found) => (
-        <FoundKeyFacts found={found} environment={environment} />
-      ))}
-    </>
-  );
-};
-
-const FoundKeyFacts: FC<{ found: FoundKey; environment: Environment | undefined }> = ({ found, environment }) => {
+  const which = isWhole ? "It is this key" : keys.length === 1 ? "It may be this key" : "It may be one of these keys";
   const pathOf = (id: number) => (environment ? keyPath(environment, id) : operatorPath(id));
-  return (
-    <>
-      <h2>
-        <a href={pathOf(found.key.id)}>
-          <Text value={found.key.name} />
-        </a>{" "}
-        <KeyState found={found} pathOf={pathOf} />
-      </h2>
-      <p>
-        <Ending found={found} environment={environment} />
-      </p>
-      <Facts facts={keyFacts(found, environment ? "May" : "Role")} />
-    </>
-  );
+  const kind = environment ? "API key" : "operator";
+  return [
+    <p>{`${which} of ${where}:`}</p>,
+    keys.map((found) => (
+      <>
+        <h2>
+          <Named path={pathOf(found.key.id)} name={found.key.name} />
+        </h2>
+        <p class="hint">
+          <KeyFacts found={found} number={`${kind} ${found.key.id}`} pathOf={pathOf} />
+        </p>
+        <p>
+          <Ending found={found} environment={environment} />
+        </p>
+      </>
+    )),
+  ];
 };

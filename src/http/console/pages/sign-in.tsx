@@ -4,18 +4,22 @@ import { ssoIn } from "../../../../common/settings/settings.ts";
 import type { Assertion } from "../../../domain/credentials/assertion.ts";
 import type { PresentedOperator } from "../../../domain/credentials/caller.ts";
 import { mintConsoleSession } from "../../../domain/credentials/console-cookie.ts";
+import type { ListedConsoleSession } from "../../../domain/credentials/console-sessions.ts";
 import type { RequestContext } from "../../app-env.ts";
 import { ifAnswered, registryOf } from "../../durable-objects.ts";
 import { registryFor } from "../../request/admit-caller.ts";
 import { usableOperatorToken } from "../../request/authenticate.ts";
 import { clientAddress } from "../../request/client-address.ts";
-import { OperatorKeyField } from "../components/form.tsx";
-import { Text } from "../components/text.tsx";
-import type { SignedInEnv } from "../console-env.ts";
-import { CONSOLE, SIGN_IN, withQuery } from "../paths.ts";
+import { pathNumber } from "../../request/query.ts";
+import { Badge, Done, Notice } from "../components/detail.tsx";
+import { Form, OperatorKeyField } from "../components/form.tsx";
+import { Table } from "../components/list.tsx";
+import { Text, Time } from "../components/text.tsx";
+import type { FormEnv, SignedInEnv } from "../console-env.ts";
+import { CONSOLE, SESSIONS, SIGN_IN, withQuery } from "../paths.ts";
 import { assertedPerson } from "../request/asserted-person.ts";
+import { cookieHeader } from "../request/console-origin.ts";
 import { presentedKey } from "../request/form-fields.ts";
-import { cookieHeader } from "../request/session-cookie.ts";
 import { redirect, refuseWithPage, respondWithPage } from "../response/respond-with-page.tsx";
 
 type Call = RequestContext<SignedInEnv>;
@@ -23,7 +27,6 @@ type Call = RequestContext<SignedInEnv>;
 /** The page on which to sign in: with the key of an operator or the bootstrap token, or as the person whom the company's proxy asserts. */
 export const showSignIn = (c: Call): Promise<Response> => signInPage(c);
 
-/** Signs in with a key. */
 export async function signIn(c: Call): Promise<Response> {
   const key = await presentedKey(c, (c.get("form").get("operator_key") ?? "").trim());
   if (key === "rate_limited") return refuseWithPage(c, { code: "rate_limited" });
@@ -35,7 +38,6 @@ export async function signIn(c: Call): Promise<Response> {
     : signInPage(c, { path: ["operator_key"], message: ENDED[failure] ?? UNKNOWN });
 }
 
-/** Signs in as the person whom the company's proxy asserts. */
 export async function signInWithCompany(c: Call): Promise<Response> {
   const person = await assertedPerson(c);
   // The page may be older than the assertion.
@@ -137,42 +139,29 @@ async function companyOf(c: Call): Promise<CompanySignIn | undefined> {
   return { email, operator: admitted?.ok ? admitted.value.name : undefined };
 }
 
-/** The form by which the person of the assertion continues, or why there is none. */
 const Company: FC<{ company: CompanySignIn | undefined; action: string }> = ({ company, action }) => {
   if (!company) return null;
   const { email, operator } = company;
-  if (email === undefined)
-    return (
-      <p class="hint field">
-        Your company's sign-in has sent no valid assertion with this request. Open the console by the address that your
-        company protects, or sign in with a key.
-      </p>
-    );
+  if (email === undefined) return <p class="hint field">{NO_ASSERTION}</p>;
+  const person = <Text value={email} />;
+  const you = ["Your company's sign-in says that you are ", person];
   if (operator === undefined)
-    return (
-      <div class="notice warn">
-        <p>
-          Your company's sign-in says that you are <Text value={email} />, and no operator has this email. Ask an admin
-          to issue one, or sign in with a key.
-        </p>
-      </div>
-    );
+    return <Notice>{you}, and no operator has this email. Ask an admin to issue one, or sign in with a key.</Notice>;
   return (
     <form method="post" action={action} class="page">
       <input type="hidden" name="email" value={email} />
-      <div class="field">
-        <p class="hint field">
-          Your company's sign-in says that you are <Text value={email} />.
-        </p>
-        <button type="submit" class="primary">
-          <span>
-            Continue as <Text value={operator} />
-          </span>
-        </button>
-      </div>
+      <p class="hint field">{you}.</p>
+      <button type="submit" class="primary field">
+        <span>
+          Continue as <Text value={operator} />
+        </span>
+      </button>
     </form>
   );
 };
+
+const NO_ASSERTION =
+  "Your company's sign-in has sent no valid assertion with this request. Open the console by the address that your company protects, or sign in with a key.";
 
 /** Browsers by what only their own User-Agent has. Those of others come first, because Chrome names Safari, and others name Chrome. */
 const BROWSERS: [mark: RegExp, name: string][] = [
@@ -196,4 +185,74 @@ export function browserName(userAgent: string): string {
   const nameIn = (names: typeof BROWSERS) => names.find(([mark]) => mark.test(userAgent))?.[1];
   const [browser, system] = [nameIn(BROWSERS), nameIn(SYSTEMS)];
   return [browser ?? "A browser", ...(system === undefined ? [] : [`on ${system}`])].join(" ");
+}
+
+const DONE = { ended: "The session has ended." };
+
+export async function listSessions(c: Call): Promise<Response> {
+  const listed = await registryFor(c).listConsoleSessions(c.get("presentedOperator"));
+  if (!listed.ok) return refuseWithPage(c, listed.failure);
+  const { sessions } = listed.value;
+  return respondWithPage(c, {
+    title: "Your sessions",
+    subline:
+      "Where you are signed in. If you do not recognize a session, somebody else may have your key: end it, and ask an admin to roll your key.",
+    actions: <EndButton c={c} which="all" text="End all, this one too" />,
+    children: (
+      <>
+        <Done done={c.req.query("done")} results={DONE} />
+        <SessionTable c={c} sessions={sessions} />
+      </>
+    ),
+  });
+}
+
+export async function endSessions(c: RequestContext<FormEnv>): Promise<Response> {
+  const field = c.get("form").get("session") ?? "";
+  const which = field === "all" ? field : pathNumber(field);
+  const ended = await registryFor(c).endConsoleSessions(c.get("presentedOperator"), which);
+  if (!ended.ok) return refuseWithPage(c, ended.failure);
+  return which === "all"
+    ? redirect(c, SIGN_IN, cookieHeader(c.get("origin"), ""))
+    : redirect(c, withQuery(SESSIONS, { done: "ended" }));
+}
+
+const EndButton: FC<{ c: Call; which: string; text: string }> = ({ c, which, text }) => (
+  <Form c={c} action={SESSIONS}>
+    <input type="hidden" name="session" value={which} />
+    <button type="submit">{text}</button>
+  </Form>
+);
+
+const EndSession: FC<{ c: Call; session: ListedConsoleSession }> = ({ c, session: { id, isCurrent } }) =>
+  isCurrent ? (
+    <Badge state="valid" text="this one" />
+  ) : (
+    <EndButton c={c} which={String(id)} text={`End session ${id}`} />
+  );
+
+const SessionTable: FC<{ c: Call; sessions: ListedConsoleSession[] }> = ({ c, sessions }) => (
+  <Table
+    rows={sessions}
+    columns={[
+      [
+        "Browser",
+        "",
+        ({ browser, address }) => [
+          <Text in="b" value={browser ?? "unknown"} />,
+          " ",
+          <Text in="code" value={address ?? ""} />,
+        ],
+      ],
+      ["Signed in", "fit mid", ({ createdAt }) => <Time at={createdAt} />],
+      ["Last used", "fit mid", ({ lastUsedAt }) => <Time at={lastUsedAt} />],
+      ["Ends at the latest", "fit low", ({ expiresAt }) => <Time at={expiresAt} />],
+      ["End it", "fit", (session) => <EndSession c={c} session={session} />],
+    ]}
+  />
+);
+
+export async function signOut(c: Call): Promise<Response> {
+  const ended = await registryFor(c).endConsoleSessions(c.get("presentedOperator"), "current");
+  return ended.ok ? redirect(c, SIGN_IN, cookieHeader(c.get("origin"), "")) : refuseWithPage(c, ended.failure);
 }

@@ -18,13 +18,13 @@ import { environmentOfPath } from "../paths.ts";
 import { SIGN_IN_AGAIN } from "../response/respond-with-form.tsx";
 import { refuseWithPage, respondWithMessage, toSignIn } from "../response/respond-with-page.tsx";
 import { assertedPerson, isRecent } from "./asserted-person.ts";
+import { readSession } from "./console-origin.ts";
 import { operatorKeyIssues } from "./form-fields.ts";
-import { readSession } from "./session-cookie.ts";
 
 /**
  * Admits operators by the session in their cookie, as the table of page-access.ts says. The signature of the cookie, its rate limits and
- * the bytes of a form come first. Then the registry checks the session: here for a page of an environment and for a form that makes a
- * change, otherwise within the page's own RPC. A form is taken once, and only with the session and the path for which it was made.
+ * the bytes of a form come first. Then the registry checks the session: here for a page of an environment or of a higher role than viewer,
+ * and for a form that makes a change, otherwise within the page's own RPC. A form is taken once, and only with the session and the path for which it was made.
  * The operator's own key is checked here too, for the forms that ask for it. A session that began with an assertion of the company's
  * proxy needs one in each request, and for those forms a recent one. The sign-out needs none.
  */
@@ -130,8 +130,8 @@ async function admit(
     if (form instanceof Response) return form;
     if (!changesNothing) return admitForm(c, role, form.id);
   }
-  // Without an environment, the page's own RPC checks the session.
-  if (!environment) return undefined;
+  // The own RPC of a page for everybody who has signed in checks the session.
+  if (!environment && role === "viewer") return undefined;
   const admitted = await registryFor(c).admit(c.get("presentedOperator"), role, environment);
   if (!admitted.ok) return refuseWithPage(c, admitted.failure);
   return undefined;

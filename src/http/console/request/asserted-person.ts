@@ -143,7 +143,6 @@ async function fetchKeys(env: Env, url: string, signal: AbortSignal): Promise<Pr
   return keys;
 }
 
-/** The text of an answer. Throws if it is too long. */
 async function textOf({ body }: Response): Promise<string> {
   const decoder = new TextDecoder();
   let bytes = 0;

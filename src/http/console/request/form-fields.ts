@@ -10,8 +10,37 @@ import type { RequestContext } from "../../app-env.ts";
 import { registryOf } from "../../durable-objects.ts";
 import { countRefused, isOperatorToken } from "../../request/authenticate.ts";
 import { validate } from "../../request/body/validate.ts";
+import { readQuery } from "../../request/query.ts";
 import { FAILURES } from "../../response/failures.ts";
 import type { ConsoleEnv, FormEnv, SignedInEnv } from "../console-env.ts";
+
+/** The query of a page: its fields as they came, and their values, unless there are issues. */
+export type PageQuery<Value> = { fields: Record<string, string>; value: Value | undefined; issues: Issue[] };
+
+type Options = {
+  defaults?: Record<string, string>;
+  own?: readonly string[];
+  fixed?: Record<string, string>;
+};
+
+/**
+ * Parses the query of a page by the schema of the API's call, and refuses what that refuses. Empty fields count as missing, because a browser sends those of a filter
+ * too. `defaults` are the values of missing fields, `own` are fields that the page reads itself, and `fixed` are values that no query
+ * changes.
+ */
+export function readPageQuery<Schema extends z.ZodMiniType>(
+  c: RequestContext<ConsoleEnv>,
+  schema: Schema,
+  { defaults = {}, own = [], fixed = {} }: Options = {},
+): PageQuery<z.output<Schema>> {
+  const query = readQuery(c.req.url);
+  const given = Object.entries(query.fields).filter(([name, value]) => value !== "" && !own.includes(name));
+  const fields = { ...Object.fromEntries(given), ...fixed };
+  const parsed = validate(schema, { ...defaults, ...fields }, query.issues);
+  return parsed.ok
+    ? { fields, value: parsed.value, issues: [] }
+    : { fields, value: undefined, issues: parsed.failure.issues };
+}
 
 /**
  * Validates the fields of a form with these names by `schema`. An empty field counts as missing. `others` are values, not texts. A form

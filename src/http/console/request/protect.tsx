@@ -4,7 +4,6 @@ import { hasConsole } from "../../../../common/settings/settings.ts";
 import type { Failure } from "../../../domain/failure.ts";
 import type { RequestContext } from "../../app-env.ts";
 import { isForm } from "../../request/body/body-bytes.ts";
-
 import { FAILURES } from "../../response/failures.ts";
 import type { ConsoleEnv } from "../console-env.ts";
 import { respondWithMessage } from "../response/respond-with-page.tsx";

@@ -2,9 +2,13 @@ import type { Child, FC } from "hono/jsx";
 import type { Issue } from "../../../../common/issue.ts";
 import { ASSERTION_RECENT_SECONDS_MAX } from "../../../../common/limits.ts";
 import type { Assertion } from "../../../domain/credentials/assertion.ts";
+import type { StoredKey } from "../../../records.ts";
 import type { RequestContext } from "../../app-env.ts";
+import { ButtonLink, EnvironmentName, Facts, Notice } from "../components/detail.tsx";
 import { Form, OperatorKeyField, ReasonField } from "../components/form.tsx";
-import { Time } from "../components/text.tsx";
+import { Rights } from "../components/key-details.tsx";
+import type { Crumbs } from "../components/layout.tsx";
+import { Text, Time, utcTime } from "../components/text.tsx";
 import type { SignedInEnv } from "../console-env.ts";
 import type { KeyReason } from "../page-access.ts";
 import { isRecent } from "../request/asserted-person.ts";
@@ -12,17 +16,32 @@ import { type Page, respondWithPage } from "./respond-with-page.tsx";
 
 /** The page of a form: its head, what will happen as sentences, and the fields. The last crumb is where to go without a change. */
 type FormPage = Omit<Page, "children"> & {
-  crumbs: [path: string, text: string][];
+  crumbs: Crumbs;
   issues: Issue[];
   effects: Child[];
-  button: string;
+  button: string | undefined;
   isDangerous?: boolean | undefined;
+  /** The button that sends the form with the field `danger`, and needs no other field. */
+  danger?: string;
   fields?: Child;
 };
 
+/** A page with a form: how it looks, with what is wrong with the form that was sent, and what the form does, or what is wrong with it. */
+export const formPage = <Env extends SignedInEnv>(
+  pageOf: (c: RequestContext<Env>, issues: Issue[]) => FormPage,
+  apply: (c: RequestContext<Env>) => Promise<Response | Issue[]>,
+) => ({
+  show: (c: RequestContext<Env>) => respondWithForm(c, pageOf(c, [])),
+  send: async (c: RequestContext<Env>) => {
+    const applied = await apply(c);
+    return applied instanceof Response ? applied : respondWithForm(c, pageOf(c, applied));
+  },
+});
+
 /** Answers with the page of a form, which says what will happen, and is sent to the page's own path. */
 export function respondWithForm(c: RequestContext<SignedInEnv>, page: FormPage): Promise<Response> {
-  const { effects, button, isDangerous = false, fields, ...head } = page;
+  const { effects, button, isDangerous = false, danger, fields, ...head } = page;
+  const environment = c.get("environment");
   return respondWithPage(c, {
     ...head,
     children: (
@@ -33,17 +52,27 @@ export function respondWithForm(c: RequestContext<SignedInEnv>, page: FormPage):
             <li>{effect}</li>
           ))}
         </ul>
-        <Form ring={c.get("ring")} session={c.get("session")} action={c.req.path} class="page">
+        <Form c={c} action={c.req.path} class="page">
           {fields}
           <OwnKey c={c} issues={page.issues} />
           <ReasonField value={c.get("form").get("reason") ?? ""} issues={page.issues} />
+          {environment && (
+            <p class="field">
+              In <EnvironmentName of={environment} />
+            </p>
+          )}
           <p class="row">
-            <button type="submit" class={isDangerous ? "danger" : "primary"}>
-              {button}
-            </button>
-            <a class="button" href={page.crumbs.at(-1)?.[0]}>
-              Cancel
-            </a>
+            {button && (
+              <button type="submit" class={isDangerous ? "danger" : "primary"}>
+                {button}
+              </button>
+            )}
+            {danger && (
+              <button type="submit" class="danger" name="danger" value="yes" formnovalidate>
+                {danger}
+              </button>
+            )}
+            <ButtonLink path={page.crumbs.at(-1)?.[0]} text="Cancel" />
           </p>
         </Form>
       </>
@@ -81,16 +110,69 @@ const OldAssertion: FC<{ c: RequestContext<SignedInEnv> }> = ({ c }) => {
   const assertion = c.get("assertion");
   if (!c.get("asksForKey") || !assertion || isRecent(assertion)) return null;
   return (
-    <div class="notice warn">
-      <p>
-        {signedIn(assertion)} {SIGN_IN_AGAIN}
-      </p>
-    </div>
+    <Notice>
+      {" "}
+      {signedIn(assertion)} {SIGN_IN_AGAIN}
+    </Notice>
   );
 };
 
-const signedIn = ({ issuedAtSeconds }: Assertion): Child => (
-  <>
-    You have signed in at your company <Time at={issuedAtSeconds * 1000} />.
-  </>
-);
+const signedIn = ({ issuedAtSeconds }: Assertion): Child => [
+  "You have signed in at your company ",
+  <Time at={issuedAtSeconds * 1000} />,
+  ".",
+];
+
+/** A new key, the title of its page, and the link back to its list. After a roll, `replaced` names the old key and its end. */
+type NewKey = { title: string; stored: StoredKey; text: string; back: [path: string, text: string]; replaced?: Child };
+
+/**
+ * Answers with the page that shows the text of a new key, once. No other page shows a credential. Throws if the form has not asked for
+ * the operator's own key or for a recent assertion, as the table of page-access.ts has to say.
+ */
+export function respondWithNewKey(
+  c: RequestContext<SignedInEnv>,
+  { title, stored, text, back, replaced }: NewKey,
+): Promise<Response> {
+  if (c.get("ownKeyIssues")?.length !== 0)
+    throw new Error("The form of this page has to ask for the operator's own key.");
+  const [path] = back;
+  return respondWithPage(c, {
+    title,
+    crumbs: [back],
+    children: (
+      <>
+        <div class="notice ok" role="status">
+          <div>
+            <p>
+              This is the only time that the key is shown. Copy it to where it is used, and to nowhere else: not into a
+              mail, a ticket or a page.
+            </p>
+            <pre>
+              <code>{text}</code>
+            </pre>
+          </div>
+        </div>
+        <Facts
+          facts={[
+            ["Name", <Text value={stored.name} />],
+            ["May", <Rights rights={stored.rights} />],
+            ["Expires", stored.expiresAt === null ? "never" : endOf(stored.expiresAt)],
+            ["Replaces", replaced],
+          ]}
+        />
+        <p>
+          <ButtonLink path={path} text="Back to the list" />
+        </p>
+      </>
+    ),
+  });
+}
+
+const endOf = (at: number): Child => [
+  utcTime(at),
+  " ",
+  <small>
+    <Time at={at} />
+  </small>,
+];

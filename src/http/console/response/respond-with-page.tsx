@@ -1,13 +1,23 @@
-import type { Child, FC } from "hono/jsx";
+import type { Child } from "hono/jsx";
 import type { Failure } from "../../../domain/failure.ts";
 import type { RequestContext } from "../../app-env.ts";
 import { ifAnswered } from "../../durable-objects.ts";
 import { registryFor } from "../../request/admit-caller.ts";
 import { FAILURES } from "../../response/failures.ts";
 import { typedTexts } from "../components/content.ts";
+import { ButtonLink } from "../components/detail.tsx";
 import { type Frame, Layout, type PageHead } from "../components/layout.tsx";
 import type { ConsoleEnv } from "../console-env.ts";
-import { ENVIRONMENTS, environmentPath, OPERATORS, SIGN_IN, SIGN_OUT, withQuery } from "../paths.ts";
+import {
+  ENVIRONMENTS,
+  environmentPath,
+  eventsPath,
+  OPERATORS,
+  SEARCH,
+  SIGN_IN,
+  SIGN_OUT,
+  withQuery,
+} from "../paths.ts";
 
 /**
  * The headers of each answer of the console. Pages load nothing from other origins, and have no inline styles and scripts. With
@@ -27,20 +37,21 @@ export const redirect = (c: RequestContext, location: string, headers: Record<st
   new Response(null, { status: 303, headers: { ...c.get("headers"), ...PROTECTION, ...headers, Location: location } });
 
 /**
- * Redirects an operator without a valid session to the sign-in page, from which they return to this one. The path of a form shows its
- * page, except that of the sign-out.
+ * Redirects an operator without a valid session to the sign-in page, from which they return to this one, unless it is the path of a form
+ * that has no page.
  */
 export function toSignIn(c: RequestContext<ConsoleEnv>): Response {
   const { pathname, search } = new URL(c.req.url);
-  return redirect(c, withQuery(SIGN_IN, { next: pathname === SIGN_OUT ? undefined : pathname + search }));
+  return redirect(c, withQuery(SIGN_IN, { next: PAGELESS.includes(pathname) ? undefined : pathname + search }));
 }
+
+const PAGELESS = [SEARCH, SIGN_OUT];
 
 /** A page to answer with: its head and its content. Without a `status`, a page with issues is 422, and others are 200. */
 export type Page = PageHead & { children: Child; status?: number };
 
-const NO_FRAME = { signedIn: undefined, environment: undefined, path: "" };
+const NO_FRAME = { signedIn: undefined, environment: undefined, path: "", search: "" };
 
-/** Answers with a page. */
 export async function respondWithPage(c: RequestContext<ConsoleEnv>, { status, ...page }: Page): Promise<Response> {
   // The registry is asked for nothing more when the service fails.
   const frame = (status ?? 200) < 500 ? await frameOf(c) : NO_FRAME;
@@ -53,30 +64,15 @@ export async function respondWithPage(c: RequestContext<ConsoleEnv>, { status, .
   });
 }
 
-/** Answers with a page that says what is wrong, and what to do. */
-export const respondWithMessage = (
-  c: RequestContext<ConsoleEnv>,
-  status: number,
-  title: string,
-  message: string,
-): Promise<Response> => respondWithPage(c, { status, title, children: <p>{message}</p> });
+export const respondWithMessage = (c: RequestContext<ConsoleEnv>, status: number, title: string, message: string) =>
+  respondWithPage(c, { status, title, children: <p>{message}</p> });
 
-/** The path and the text of a link. */
 type Way = [path: string, text: string];
 
-/** What is wrong, and the pages that help. */
-const WithWays: FC<{ message: string; ways: Way[] }> = ({ message, ways }) => (
-  <>
-    <p>{message}</p>
-    <p class="row">
-      {ways.map(([path, text]) => (
-        <a class="button" href={path}>
-          {text}
-        </a>
-      ))}
-    </p>
-  </>
-);
+const withWays = (message: string, ways: Way[]): Child => [
+  <p>{message}</p>,
+  <p class="row">{ways.map(([path, text]) => [<ButtonLink path={path} text={text} />, " "])}</p>,
+];
 
 /** Leads to the page on which to sign in. What somebody has typed into a form is shown once, because it is stored nowhere. */
 async function refuseSession(c: RequestContext<ConsoleEnv>): Promise<Response> {
@@ -104,7 +100,6 @@ async function refuseSession(c: RequestContext<ConsoleEnv>): Promise<Response> {
   });
 }
 
-/** What a page lacks, and why. */
 const NOT_FOUND: Partial<Record<Failure["code"], [title: string, message: string]>> = {
   route_not_found: ["There is no such page", "Check the address. What it shows may have been deleted or erased."],
   environment_not_found: ["There is no such environment", "Check its name. It may have been erased."],
@@ -114,14 +109,14 @@ const NOT_FOUND: Partial<Record<Failure["code"], [title: string, message: string
   ],
 };
 
-/** Where to go from a page that is missing. */
 function waysFrom(c: RequestContext<ConsoleEnv>, { code }: Failure): Way[] {
   const environment = c.get("environment");
   if (!c.get("session")) return [[SIGN_IN, "Sign in"]];
   if (code !== "user_group_not_found" || !environment) return [[ENVIRONMENTS, "All environments"]];
   const groups: Way = [`${environmentPath(environment)}/groups`, "All groups"];
   // A purged group has no page, and still has events.
-  return /\/groups\/\d+$/.test(c.req.path) ? [groups, [`${c.req.path}/events`, "Events of this number"]] : [groups];
+  const [, teamId] = /\/groups\/(\d+)$/.exec(c.req.path) ?? [];
+  return teamId ? [groups, [eventsPath(environment, { team_id: teamId }), "Events of this number"]] : [groups];
 }
 
 /** Refuses a request with a page. An operator whose session has ended is led to the page on which to sign in. */
@@ -131,13 +126,13 @@ export function refuseWithPage(c: RequestContext<ConsoleEnv>, failure: Failure):
   if (status === 401) return refuseSession(c);
   if (failure.code === "insufficient_access") {
     const needed = `This needs the role ${failure.required_role ?? "admin"}. Ask an operator who has it.`;
-    const children = <WithWays message={needed} ways={[[OPERATORS, "See who has it"]]} />;
+    const children = withWays(needed, [[OPERATORS, "See who has it"]]);
     return respondWithPage(c, { status, title: "Your role does not allow this", children });
   }
   const missing = NOT_FOUND[failure.code];
   if (missing) {
     const [title, message] = missing;
-    return respondWithPage(c, { status, title, children: <WithWays message={message} ways={waysFrom(c, failure)} /> });
+    return respondWithPage(c, { status, title, children: withWays(message, waysFrom(c, failure)) });
   }
   return respondWithMessage(c, status, "That did not work", message);
 }
@@ -148,7 +143,7 @@ export function refuseWithPage(c: RequestContext<ConsoleEnv>, failure: Failure):
  */
 async function frameOf(c: RequestContext<ConsoleEnv>): Promise<Frame> {
   const { path } = c.req;
-  const nobody: Frame = { signedIn: undefined, environment: undefined, path };
+  const nobody: Frame = { ...NO_FRAME, path };
   const [session, presented] = [c.get("session"), c.get("presentedOperator")];
   if (!session || !presented) return nobody;
   const environment = c.get("environment");
@@ -157,8 +152,9 @@ async function frameOf(c: RequestContext<ConsoleEnv>): Promise<Frame> {
   const operator = c.get("operator");
   if (!operator || found?.ok === false) return nobody;
   return {
-    signedIn: { operator, ring: c.get("ring"), session, neighbours: near?.names ?? [] },
+    signedIn: { c, operator, neighbours: near?.names ?? [] },
     environment: near && !near.exists ? undefined : environment,
     path,
+    search: c.req.query("search") ?? "",
   };
 }

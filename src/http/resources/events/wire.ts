@@ -1,7 +1,7 @@
 import * as z from "zod/mini";
 import { EVENTS_DEFAULT } from "../../../../common/limits.ts";
 import { millisecondsFrom } from "../../../../common/rfc-3339.ts";
-import type { ActorFilter } from "../../../domain/feed/event.ts";
+import { type ActorFilter, changedIn } from "../../../domain/feed/event.ts";
 import { EVENT_TYPES, type StoredEvent } from "../../../records.ts";
 import { Label, lazy, limitField, type Payload, refuseValue, time, withMeta } from "../fields.ts";
 
@@ -64,4 +64,5 @@ export const eventBody = ({ id, at, type, actor, requestId, teamId, providedId, 
   request_id: requestId,
   ...(teamId !== null && { user_group: { team_id: teamId, provided_id: providedId } }),
   ...details,
+  ...(details.changed && { changed: changedIn(details).fields }),
 });

@@ -95,7 +95,7 @@ export const userGroupByNumberOperations = {
         user_group_id_prefix:
           "Only ids that start with this text, compared character by character. The list of groups that exist is then in the order of ids.",
         search:
-          "Only groups whose name or id contains this text, without regard to case and accents. Not together with a user_group_id or a prefix.",
+          "Only groups whose name or id contains each word of this text, without regard to case, accents and strokes. Not together with a user_group_id or a prefix.",
         last_viewed_before:
           "Only groups that were last viewed before this day in UTC, or were never viewed and created before it. Views from a lease or " +
           "a stale session are not noted.",

@@ -165,8 +165,9 @@ describe("search", () => {
       for (const state of [undefined, "active", "suspended", "deleted"]) {
         const filter: Record<string, string> = state ? { state } : {};
         const all = (await list(filter)).body.user_groups;
+        const words = search.trim() === "" ? [search] : fold(search).split(/\s+/);
         const expected = all.filter(({ provided_id: id, name }: Listed) =>
-          [id, name].some((each) => fold(each).includes(fold(search))),
+          words.every((word) => [id, name].some((each) => fold(each).includes(word))),
         );
         const pages = await pagesOf((cursor) => list({ ...filter, search, limit: String(limit), ...cursor }));
         const found = pages.flatMap(({ body }) => body.user_groups);

@@ -30,21 +30,18 @@ import {
 } from "../../request/form-fields.ts";
 import { respondWithForm } from "../../response/respond-with-form.tsx";
 import { redirect, respondWithMessage } from "../../response/respond-with-page.tsx";
-import { groupCrumbs, inspectGroup } from "./inspect.ts";
+import { groupCrumbs, withGroup } from "./inspect.ts";
 
 type Call = RequestContext<EnvironmentEnv>;
 
 /** A change of a group that is not an edit of its fields. */
 type Change = {
   title: string;
-  /** What it does, in a few words. */
   hint: string;
-  /** The states in which a group can be changed so. */
   states: GroupState[];
   isDangerous?: boolean;
   effects: (c: Call, group: ListedGroup) => Child[];
   fields?: (c: Call, group: ListedGroup, issues: Issue[]) => Child;
-  /** Finds what is wrong with the form, before `run`. */
   check?: (c: Call, group: ListedGroup) => Issue[];
   run: (c: Call, group: ListedGroup) => Promise<Result<Partial<EndedLeases> | undefined, Failure>>;
   failureFields?: Partial<Record<Failure["code"], string>>;
@@ -52,10 +49,8 @@ type Change = {
   done: string;
 };
 
-/** What an operator types to delete or purge a group. */
 const confirmationOfGroup = ({ providedId, teamId }: ListedGroup): string => confirmationOf(providedId, teamId);
 
-/** The condition that the group is still in the state in which the operator has seen it. */
 const conditions = (c: Call) => ({ ifMatch: parseIfMatch(c.get("form").get("etag") ?? "") ?? [] });
 
 const update = (c: Call, { teamId }: ListedGroup, suspended: boolean) =>
@@ -63,7 +58,6 @@ const update = (c: Call, { teamId }: ListedGroup, suspended: boolean) =>
     .get("directory")
     .updateByNumber(c.get("operator"), teamId, { suspended }, { ...conditions(c), isMergePatch: false });
 
-/** The changes by the last word of their path. */
 const CHANGES: Record<GroupChange, Change> = {
   rotate: {
     title: "Rotate the token",
@@ -127,8 +121,6 @@ const CHANGES: Record<GroupChange, Change> = {
       </>,
       <>Until {utcTime(purgeAtOf(Date.now(), undoMsOf(c.env)))} it can be restored as it was; then it is purged.</>,
     ],
-    fields: (_, group, issues) => <ConfirmationField expected={confirmationOfGroup(group)} issues={issues} />,
-    check: (c, group) => confirmationIssues(c, confirmationOfGroup(group)),
     run: (c, { teamId }) =>
       c.get("directory").removeByNumber(c.get("operator"), teamId, { ...conditions(c), idempotency: undefined }),
     done: "deleted",
@@ -201,42 +193,27 @@ export function offeredChanges(group: ListedGroup, role: Role): { canEdit: boole
 const restoreBody = (c: Call) =>
   parseForm(c, RestoreBody(), ["reason", "new_user_group_id"], { rotate_token: c.get("form").has("rotate_token") });
 
-/** The page of a change, which says what will happen. */
-async function showChange(c: Call, change: Change): Promise<Response> {
-  const inspected = await inspectGroup(c);
-  return inspected instanceof Response ? inspected : respondWithChange(c, change, inspected.group, []);
-}
-
 /** Makes a change, and leads to the group. A group that has changed since the page was opened is left as it is. */
-async function makeChange(c: Call, change: Change): Promise<Response> {
-  const inspected = await inspectGroup(c);
-  if (inspected instanceof Response) return inspected;
-  const { group } = inspected;
+async function makeChange(c: Call, change: Change, group: ListedGroup): Promise<Response> {
   const isAsSeen = c.get("form").get("etag") === etagOf(group);
   const issues = isAsSeen
     ? [...(change.check?.(c, group) ?? []), ...schemaIssues(parseForm(c, ReasonBody(), ["reason"]))]
-    : [];
-  if (!isAsSeen) issues.push(...issuesOf({ code: "revision_mismatch" }));
+    : issuesOf({ code: "revision_mismatch" });
   if (issues.length > 0) return respondWithChange(c, change, group, issues);
   const made = await change.run(c, group);
   if (!made.ok) return respondWithChange(c, change, group, issuesOf(made.failure, change.failureFields));
   c.set("teamId", group.teamId);
   deleteLeases(c, { endedLeases: made.value?.endedLeases ?? [] });
   const environment = c.get("environment");
-  const isGone = change.done === "purged";
-  return redirect(
-    c,
-    isGone
-      ? withQuery(`${environmentPath(environment)}/groups`, { state: "deleted" })
-      : withQuery(groupPath(environment, group.teamId), { done: change.done }),
-  );
+  const deleted = withQuery(`${environmentPath(environment)}/groups`, { state: "deleted" });
+  const own = withQuery(groupPath(environment, group.teamId), { done: change.done });
+  return redirect(c, change.done === "purged" ? deleted : own);
 }
 
-/** The page of each change, and what its form does. */
 export const GROUP_CHANGE_PAGES = Object.entries(CHANGES).map(([word, change]) => ({
   word,
-  show: (c: Call) => showChange(c, change),
-  send: (c: Call) => makeChange(c, change),
+  show: withGroup((c, group) => respondWithChange(c, change, group, [])),
+  send: withGroup((c, group) => makeChange(c, change, group)),
 }));
 
 function respondWithChange(c: Call, change: Change, group: ListedGroup, issues: Issue[]): Promise<Response> {

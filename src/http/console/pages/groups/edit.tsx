@@ -20,27 +20,18 @@ import { groupPath, withQuery } from "../../paths.ts";
 import { issuesOf, jsonIn, linesOf, parseForm, schemaIssues } from "../../request/form-fields.ts";
 import { respondWithForm } from "../../response/respond-with-form.tsx";
 import { redirect, respondWithMessage } from "../../response/respond-with-page.tsx";
-import { groupCrumbs, inspectGroup } from "./inspect.ts";
+import { groupCrumbs, withGroup } from "./inspect.ts";
 
 type Call = RequestContext<EnvironmentEnv>;
 
-/** The texts of the fields, as the form has them. */
 type Values = Record<ContentField, string>;
 
-/** The name of a field in the form. */
 const nameOf = (field: ContentField): string => (field === "providedId" ? "new_user_group_id" : CONTENT[field].column);
 
-/** The page on which to edit a group. */
-export async function editPage(c: Call): Promise<Response> {
-  const inspected = await inspectGroup(c);
-  return inspected instanceof Response ? inspected : respondWithEdit(c, inspected.group, valuesOf(inspected.group), []);
-}
+const show = withGroup((c, group) => respondWithEdit(c, group, valuesOf(group), []));
 
 /** Edits a group. If it has changed since the page was opened, both values of each field are shown, and nothing is changed. */
-export async function editGroup(c: Call): Promise<Response> {
-  const inspected = await inspectGroup(c);
-  if (inspected instanceof Response) return inspected;
-  const { group } = inspected;
+const send = withGroup(async (c, group) => {
   const given = givenValues(c, group);
   if (c.get("form").get("etag") !== etagOf(group)) return respondWithEdit(c, group, given, [CONFLICT]);
   const body = bodyOf(c, group, given);
@@ -54,7 +45,9 @@ export async function editGroup(c: Call): Promise<Response> {
   c.set("teamId", group.teamId);
   deleteLeases(c, updated.value);
   return redirect(c, withQuery(groupPath(c.get("environment"), group.teamId), { done: "updated" }));
-}
+});
+
+export const editGroup = { show, send };
 
 const CONFLICT: Issue = {
   path: [],
@@ -97,7 +90,6 @@ function placeOf({ path: [name] }: Issue): number {
   return place === -1 ? Number.POSITIVE_INFINITY : place;
 }
 
-/** The value of a field as a body has it. An empty text clears a field that may be missing. */
 function valueIn(field: ContentField, text: string): Result<unknown, Issue[]> {
   const { kind, isNullable } = CONTENT[field];
   if (kind !== "text") return jsonIn(text, nameOf(field));
@@ -161,7 +153,6 @@ const EFFECTS: Child[] = [
   "Viewers and programs see the new values at once; a viewer that accepts stale answers, after the seconds that it allows.",
 ];
 
-/** What is stored of a field, where it differs from what was typed. */
 const Stored: FC<{ value: string }> = ({ value }) => (
   <>
     <p class="hint">Stored now:</p>

@@ -1,22 +1,27 @@
 import type { Environment } from "../../../../../common/environment.ts";
-import type { InspectedGroup } from "../../../../domain/user-groups/overview.ts";
+import type { ShownGroup } from "../../../../domain/feed/endings.ts";
 import { stateOf } from "../../../../domain/user-groups/user-group.ts";
 import type { ListedGroup } from "../../../../records.ts";
 import type { RequestContext } from "../../../app-env.ts";
 import { pathNumber } from "../../../request/query.ts";
+import type { Crumbs } from "../../components/layout.tsx";
 import { plainText } from "../../components/text.tsx";
 import type { EnvironmentEnv } from "../../console-env.ts";
 import { environmentPath, groupPath, withQuery } from "../../paths.ts";
 import { refuseWithPage } from "../../response/respond-with-page.tsx";
 
-/** The group that a page is about, or the page that refuses. */
-export async function inspectGroup(c: RequestContext<EnvironmentEnv>): Promise<InspectedGroup | Response> {
-  const inspected = await c.get("directory").inspect(c.get("operator"), pathNumber(c.req.param("team_id")));
-  return inspected.ok ? inspected.value : refuseWithPage(c, inspected.failure);
-}
+type Call = RequestContext<EnvironmentEnv>;
+
+/** The handler of a page about a group, which the path names. */
+export const withGroup =
+  (answer: (c: Call, group: ShownGroup) => Response | Promise<Response>) =>
+  async (c: Call): Promise<Response> => {
+    const inspected = await c.get("directory").inspect(c.get("operator"), pathNumber(c.req.param("team_id")));
+    return inspected.ok ? answer(c, inspected.value.group) : refuseWithPage(c, inspected.failure);
+  };
 
 /** The pages above a page of a group: the list, the part of it with the group, and the group. */
-export function groupCrumbs(environment: Environment, group: ListedGroup): [path: string, text: string][] {
+export function groupCrumbs(environment: Environment, group: ListedGroup): Crumbs {
   const list = `${environmentPath(environment)}/groups`;
   const state = stateOf(group);
   return [

@@ -1,23 +1,23 @@
-import type { Child, FC } from "hono/jsx";
+import type { Child } from "hono/jsx";
 import type * as z from "zod/mini";
 import { GROUPS_COUNTED_MAX } from "../../../../../common/limits.ts";
 import { ok, type Result } from "../../../../../common/result.ts";
 import type { Failure } from "../../../../domain/failure.ts";
 import type { GroupPage } from "../../../../domain/user-groups/group-page.ts";
+import { stateOf } from "../../../../domain/user-groups/user-group.ts";
 import { GROUP_STATES, type GroupState, type ListedGroup } from "../../../../records.ts";
 import type { RequestContext } from "../../../app-env.ts";
 import { ifAnswered } from "../../../durable-objects.ts";
-import { listGroups as findGroups } from "../../../operations/user-groups.ts";
+import { eachOnce, exactGroups, listGroups as findGroups } from "../../../operations/user-groups.ts";
 import { admitAgain } from "../../../request/admit-caller.ts";
-import { pathNumber } from "../../../request/query.ts";
 import { listCursorOf } from "../../../resources/cursor.ts";
 import { ListQuery } from "../../../resources/user-groups-by-number/wire.ts";
 import { GroupTable } from "../../components/group-table.tsx";
-import { countText, List, rowsBefore, type Tab } from "../../components/list.tsx";
+import { countText, List, type Tab } from "../../components/list.tsx";
 import { Text } from "../../components/text.tsx";
 import type { EnvironmentEnv } from "../../console-env.ts";
 import { environmentPath, withQuery } from "../../paths.ts";
-import { readPageQuery } from "../../request/page-query.ts";
+import { readPageQuery } from "../../request/form-fields.ts";
 import { refuseWithPage, respondWithPage } from "../../response/respond-with-page.tsx";
 
 /** A page of a list, whose texts may be long, stays below 60 KB. */
@@ -30,38 +30,43 @@ type Call = RequestContext<EnvironmentEnv>;
 type Query = z.output<ReturnType<typeof ListQuery>>;
 type Found = { groups: ListedGroup[]; next: GroupPage["next"] };
 
-/** The groups of an environment: those in a state, or those whose name or id contains a text. */
 export async function listGroups(c: Call): Promise<Response> {
   const environment = c.get("environment");
-  const { fields, value: query, issues } = readPageQuery(c, ListQuery(), { defaults: { limit: ROWS }, own: ["from"] });
+  const { fields, value: query, issues } = readPageQuery(c, ListQuery(), { defaults: { limit: ROWS } });
   const listed = query ? await read(c, query) : ok({ groups: [], next: null });
   if (!listed.ok) return refuseWithPage(c, listed.failure);
   const { groups, next } = listed.value;
   const { search, user_group_id_prefix: prefix, last_viewed_before: notSince, state, cursor } = fields;
   const path = `${environmentPath(environment)}/groups`;
-  const others = query?.search !== undefined && cursor === undefined ? await besidesOf(c, query, groups) : [];
-  const counts = isFiltered(fields) || !query ? undefined : await countsOf(c);
+  const isFirstOfSearch = query?.search !== undefined && cursor === undefined;
+  const { exact, deleted } = isFirstOfSearch ? await besidesOf(c, query) : { exact: [], deleted: [] };
+  const shown = eachOnce([...exact, ...groups]);
+  const others = deleted.filter(({ teamId }) => shown.every((group) => group.teamId !== teamId));
+  const counts = await countsOf(c);
   return respondWithPage(c, {
     title: "Groups",
-    subline: <Condition path={withQuery(path, { state })} fields={fields} />,
+    subline: conditionOf(withQuery(path, { state }), fields),
     issues,
     children: (
       <List
         label="States"
         tabs={tabsOf(path, fields, counts)}
-        isEmpty={groups.length === 0 && others.length === 0}
+        isEmpty={shown.length === 0 && others.length === 0}
         empty={query ? emptyText(fields, next !== null) : "Nothing was looked for."}
         paging={{
           path,
           fields: { search, user_group_id_prefix: prefix, last_viewed_before: notSince, state },
           cursor,
           nextCursor: listCursorOf(next, query ?? {}),
-          rows: groups.length + others.length,
-          from: rowsBefore(c.req.query("from")),
-          total: counts?.[query?.state ?? "all"],
         }}
       >
-        <GroupTable environment={environment} groups={[...groups, ...others]} />
+        {shown.length > 0 && <GroupTable environment={environment} groups={shown} />}
+        {others.length > 0 && (
+          <>
+            <h2>Deleted</h2>
+            <GroupTable environment={environment} groups={others} />
+          </>
+        )}
       </List>
     ),
   });
@@ -79,16 +84,14 @@ async function read(c: Call, query: Query): Promise<Result<Found, Failure>> {
   }
 }
 
-/** What a search finds besides groups that exist: the group with this number, and deleted ones. */
-async function besidesOf(c: Call, query: Query, found: ListedGroup[]): Promise<ListedGroup[]> {
-  const number = pathNumber(query.search);
-  const [numbered, deleted] = await Promise.all([
-    number > 0 ? c.get("directory").inspect(c.get("operator"), number) : undefined,
+/** What a search finds besides others: the group with exactly this number or id, which comes first, and deleted ones. */
+async function besidesOf(c: Call, query: Query): Promise<Record<"exact" | "deleted", ListedGroup[]>> {
+  const [exact, deleted] = await Promise.all([
+    exactGroups(c.get("directory"), c.get("operator"), query.search ?? ""),
     query.state === undefined ? read(c, { ...query, state: "deleted", limit: DELETED_SHOWN }) : undefined,
   ]);
-  const others = [...(numbered?.ok ? [numbered.value.group] : []), ...(deleted?.ok ? deleted.value.groups : [])];
-  const known = new Set(found.map(({ teamId }) => teamId));
-  return others.filter(({ teamId }) => !known.has(teamId) && known.add(teamId));
+  const isWanted = (group: ListedGroup) => query.state === undefined || stateOf(group) === query.state;
+  return { exact: exact.filter(isWanted), deleted: deleted?.ok ? deleted.value.groups : [] };
 }
 
 type Fields = Record<string, string>;
@@ -96,34 +99,15 @@ type Fields = Record<string, string>;
 const isFiltered = ({ search, user_group_id_prefix, last_viewed_before }: Fields): boolean =>
   [search, user_group_id_prefix, last_viewed_before].some((each) => each !== undefined);
 
-/** What a list is restricted to, and the way to all. */
-const Condition: FC<{ path: string; fields: Fields }> = ({ path, fields }) => {
-  const { search, user_group_id_prefix: prefix, last_viewed_before: notSince } = fields;
+/** What a list is restricted to, besides the text of the search, which is in its field. */
+const conditionOf = (path: string, fields: Fields): Child => {
+  const { user_group_id_prefix: prefix, last_viewed_before: notSince } = fields;
   if (!isFiltered(fields)) return null;
-  return (
-    <>
-      {search !== undefined && (
-        <>
-          Name or id contains{" "}
-          <q>
-            <Text value={search} />
-          </q>
-          .{" "}
-        </>
-      )}
-      {prefix !== undefined && (
-        <>
-          Id begins with{" "}
-          <q>
-            <Text value={prefix} />
-          </q>
-          .{" "}
-        </>
-      )}
-      {notSince !== undefined && <>Not viewed since {notSince}. </>}
-      <a href={path}>Show all</a>
-    </>
-  );
+  return [
+    prefix !== undefined && ["Id begins with ", <Text in="q" value={prefix} />, ". "],
+    notSince !== undefined && `Not viewed since ${notSince}. `,
+    <a href={path}>Show all</a>,
+  ];
 };
 
 type Counts = Partial<Record<GroupState | "all", string>>;

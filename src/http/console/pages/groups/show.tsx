@@ -4,49 +4,34 @@ import { undoMsOf } from "../../../../../common/settings/settings.ts";
 import { allowsRole } from "../../../../domain/credentials/rights.ts";
 import { purgeAtOf } from "../../../../domain/days.ts";
 import type { ShownGroup } from "../../../../domain/feed/endings.ts";
-import type { InspectedGroup } from "../../../../domain/user-groups/overview.ts";
 import { etagOf, stateOf } from "../../../../domain/user-groups/user-group.ts";
-import type { Actor, ListedGroup, StoredEvent } from "../../../../records.ts";
+import type { ListedGroup, StoredEvent } from "../../../../records.ts";
 import type { RequestContext } from "../../../app-env.ts";
 import { ifAnswered } from "../../../durable-objects.ts";
 import { JSON_FIELDS, labelOf, prettyJson, TEXT_FIELDS } from "../../components/content.ts";
-import { Badge, Done, Facts, Menu, Split, ValueRows } from "../../components/detail.tsx";
-import { ActorLink, Feed, Reason } from "../../components/events.tsx";
+import { Badge, ButtonLink, Done, Facts, Links, Menu, Split, ValueRows } from "../../components/detail.tsx";
+import { By, Feed, type Line, Reason } from "../../components/events.tsx";
 import { Form } from "../../components/form.tsx";
 import { CodeText, Day, Text, Time } from "../../components/text.tsx";
 import type { EnvironmentEnv } from "../../console-env.ts";
-import { groupPath } from "../../paths.ts";
+import { eventsPath, groupPath } from "../../paths.ts";
 import { respondWithPage } from "../../response/respond-with-page.tsx";
 import { offeredChanges } from "./changes.tsx";
-import { groupCrumbs, inspectGroup } from "./inspect.ts";
+import { groupCrumbs, withGroup } from "./inspect.ts";
 
 type Call = RequestContext<EnvironmentEnv>;
 
 const EVENTS_SHOWN = 10;
 
 /** One group: its state and who decided it, what can be done with it, what happened, and its fields. */
-export async function showGroup(c: Call): Promise<Response> {
-  const inspected = await inspectGroup(c);
-  if (inspected instanceof Response) return inspected;
-  const { group } = inspected;
+export const showGroup = withGroup(async (c, group) => {
   const environment = c.get("environment");
-  const activity = await activityOf(c, inspected);
+  const activity = await activityOf(c, group);
   return respondWithPage(c, {
     title: group.name,
     crumbs: groupCrumbs(environment, group).slice(0, -1),
-    heading: (
-      <>
-        <Text value={group.name} /> <Badge state={stateOf(group)} />
-      </>
-    ),
-    subline: (
-      <>
-        <code>
-          <Text value={group.providedId} />
-        </code>{" "}
-        · number <code>{group.teamId}</code>
-      </>
-    ),
+    heading: [<Text value={group.name} />, " ", <Badge state={stateOf(group)} />],
+    subline: [<Text in="code" value={group.providedId} />, " · number ", <code>{group.teamId}</code>],
     actions: <Actions c={c} group={group} />,
     children: (
       <>
@@ -65,7 +50,7 @@ export async function showGroup(c: Call): Promise<Response> {
       </>
     ),
   });
-}
+});
 
 /** What can be done with a group: one primary action, Edit, and the rest in a menu. */
 const Actions: FC<{ c: Call; group: ListedGroup }> = ({ c, group }) => {
@@ -73,126 +58,90 @@ const Actions: FC<{ c: Call; group: ListedGroup }> = ({ c, group }) => {
   const { canEdit, changes } = offeredChanges(group, c.get("operator").role);
   return (
     <>
-      {group.deletedAt === null && (
-        <a class="button primary" href={`${path}/view-as`}>
-          View as this group
-        </a>
-      )}
-      {canEdit && (
-        <a class="button" href={`${path}/edit`}>
-          Edit
-        </a>
-      )}
+      {group.deletedAt === null && <ButtonLink path={`${path}/view-as`} text="View as this group" tone="primary" />}
+      {canEdit && <ButtonLink path={`${path}/edit`} text="Edit" />}
       {changes.length > 0 && (
         <Menu text="More" label="More changes of this group">
-          <ul>
-            {changes.map(({ word, title, hint, isDangerous }) => (
-              <li>
-                <a href={`${path}/${word}`} class={isDangerous ? "danger" : ""}>
-                  {title}
-                  <small>{hint}</small>
-                </a>
-              </li>
-            ))}
-          </ul>
+          <Links
+            links={changes.map(({ word, title, hint, isDangerous }) => ({
+              path: `${path}/${word}`,
+              text: [title, <small>{hint}</small>],
+              class: isDangerous ? "danger" : "",
+            }))}
+          />
         </Menu>
       )}
     </>
   );
 };
 
-/** What has changed of a group lately, and whether there may be more. */
 type Shown = { events: StoredEvent[]; hasMore: boolean };
 
-/** The newest events of a group, wherever they are in the feed. A directory of 1.0 shows those among the newest of the environment. */
-async function activityOf(c: Call, { group, events }: InspectedGroup): Promise<Shown> {
+/** The newest events of a group. A directory of 1.0 does not answer. */
+async function activityOf(c: Call, { teamId }: ListedGroup): Promise<Shown> {
   const query = { from: undefined, limit: EVENTS_SHOWN };
-  const read = await ifAnswered(async () => c.get("directory").history(c.get("operator"), group.teamId, query));
-  if (!read?.ok) return { events: events.slice(0, EVENTS_SHOWN), hasMore: true };
-  return { events: read.value.events, hasMore: read.value.next !== null };
+  const read = await ifAnswered(async () => c.get("directory").history(c.get("operator"), teamId, query));
+  return read?.ok ? { events: read.value.events, hasMore: read.value.next !== null } : { events: [], hasMore: true };
 }
 
-/** Why a group is not active, who decided it, and the way back. */
 const Banner: FC<{ c: Call; group: ShownGroup }> = ({ c, group }) => {
-  const isSupport = allowsRole(c.get("operator").role, "support");
-  const path = groupPath(c.get("environment"), group.teamId);
-  if (group.deletedAt !== null) return <DeletedBanner c={c} group={group} />;
-  if (group.suspendedAt === null) return null;
+  const [environment, isSupport] = [c.get("environment"), allowsRole(c.get("operator").role, "support")];
+  const path = groupPath(environment, group.teamId);
+  const { deletedAt, suspendedAt, suspendedReason } = group;
+  if (deletedAt !== null)
+    return (
+      <div class="notice warn">
+        <p>
+          <Decided word="Deleted" at={deletedAt} by={<By actor={group.deletedBy} environment={environment} />} />. It
+          can be restored as it was, until it is purged <Time at={purgeAtOf(deletedAt, undoMsOf(c.env))} />.
+        </p>
+        {isSupport && (
+          <Form c={c} action={`${path}/restore`} class="row">
+            <input type="hidden" name="etag" value={etagOf(group)} />
+            <button type="submit" class="primary">
+              Restore
+            </button>
+            <ButtonLink path={`${path}/restore`} text="With a new token or id…" />
+          </Form>
+        )}
+      </div>
+    );
+  if (suspendedAt === null) return null;
   return (
     <div class="notice warn">
       <p>
-        <b>
-          Suspended <Time at={group.suspendedAt} />
-          <By actor={group.suspendedBy} environment={c.get("environment")} />
-        </b>
-        {group.suspendedReason === null && ", without a reason"}
-        <Reason text={group.suspendedReason} />. Its viewers are refused. Calls with API keys work as before.
+        <Decided word="Suspended" at={suspendedAt} by={<By actor={group.suspendedBy} environment={environment} />} />
+        {suspendedReason === null && ", without a reason"}
+        <Reason text={suspendedReason} />. Its viewers are refused. Calls with API keys work as before.
       </p>
-      {isSupport && (
-        <a class="button" href={`${path}/resume`}>
-          Resume…
-        </a>
-      )}
+      {isSupport && <ButtonLink path={`${path}/resume`} text="Resume…" />}
     </div>
   );
 };
 
-const By: FC<{ actor: Actor | null | undefined; environment: Environment }> = ({ actor, environment }) =>
-  actor ? (
-    <>
-      {" "}
-      by <ActorLink actor={actor} environment={environment} />
-    </>
-  ) : null;
-
-/** A deleted group is restored from its own page: the form asks for nothing. */
-const DeletedBanner: FC<{ c: Call; group: ShownGroup }> = ({ c, group }) => {
-  const environment = c.get("environment");
-  const path = `${groupPath(environment, group.teamId)}/restore`;
-  return (
-    <div class="notice warn">
-      <p>
-        <b>
-          Deleted <Time at={group.deletedAt} />
-          <By actor={group.deletedBy} environment={environment} />
-        </b>
-        . It can be restored as it was, until it is purged{" "}
-        <Time at={group.deletedAt === null ? null : purgeAtOf(group.deletedAt, undoMsOf(c.env))} />.
-      </p>
-      {allowsRole(c.get("operator").role, "support") && (
-        <Form ring={c.get("ring")} session={c.get("session")} action={path} class="row">
-          <input type="hidden" name="etag" value={etagOf(group)} />
-          <button type="submit" class="primary">
-            Restore
-          </button>
-          <a class="button" href={path}>
-            With a new token or id…
-          </a>
-        </Form>
-      )}
-    </div>
-  );
-};
-
-const Activity: FC<Shown & { environment: Environment; teamId: number }> = ({
-  events,
-  hasMore,
-  environment,
-  teamId,
-}) => (
-  <>
-    {events.length === 0 && !hasMore ? (
-      <p class="hint">No changes that are still kept.</p>
-    ) : (
-      <Feed events={events} environment={environment} />
-    )}
-    {hasMore && (
-      <p>
-        <a href={`${groupPath(environment, teamId)}/events`}>Older events of this group</a>
-      </p>
-    )}
-  </>
+const Decided: FC<{ word: string; at: number; by: Child }> = ({ word, at, by }) => (
+  <b>
+    {word} <Time at={at} />
+    {by}
+  </b>
 );
+
+const Activity: FC<Shown & { environment: Environment; teamId: number }> = ({ events, hasMore, ...of }) => {
+  const { environment, teamId } = of;
+  const lines = events.map((event): Line => [{ ...event, environment }]);
+  return [
+    lines.length > 0 || hasMore ? (
+      <Feed lines={lines} known={{ group: true, environment: true }} />
+    ) : (
+      <p class="hint">No changes that are still kept.</p>
+    ),
+    hasMore && (
+      <p>
+        <a href={eventsPath(environment, { team_id: String(teamId) })}>All events of this group</a>
+      </p>
+    ),
+  ];
+};
 
 /** What a change has done, and what undoes it. A group that was suspended or deleted has a banner, which says so. */
 function resultsOf(environment: Environment, { teamId }: ListedGroup): Record<string, Child> {
@@ -200,21 +149,15 @@ function resultsOf(environment: Environment, { teamId }: ListedGroup): Record<st
   return {
     updated: "The group was changed.",
     rotated: "The token was replaced. Programs with groups:read and tokens:read get the new one.",
-    resumed: (
-      <>
-        The group is active, and its viewers are admitted. To undo it, <a href={`${path}/suspend`}>suspend it</a>.
-      </>
-    ),
-    restored: (
-      <>
-        The group is back. To undo it, <a href={`${path}/delete`}>delete it</a>.
-      </>
-    ),
+    resumed: [
+      "The group is active, and its viewers are admitted. To undo it, ",
+      <a href={`${path}/suspend`}>suspend it</a>,
+    ],
+    restored: ["The group is back. To undo it, ", <a href={`${path}/delete`}>delete it</a>],
     "ended-sessions": "The sessions of this group have ended. Its token goes on.",
   };
 }
 
-/** What stands in place of an object that a group lacks. */
 const EMPTY: Record<(typeof JSON_FIELDS)[number], string> = {
   properties: "None. An integrator gives them when it creates or changes the group.",
   mapping: "None: dashboards of this group use each schema's own data source.",
@@ -225,25 +168,13 @@ const GroupFacts: FC<{ group: ListedGroup }> = ({ group }) => (
     <h2>About</h2>
     <Facts
       facts={[
-        [
-          "Id",
-          <code>
-            <Text value={group.providedId} />
-          </code>,
-        ],
-        ["Number (team_id)", <code>{group.teamId}</code>],
         ...TEXT_FIELDS.filter((field) => field !== "name").map((field): [string, Child] => [
           labelOf(field),
           group[field] === null ? "none" : <Text value={group[field]} />,
         ]),
         ["Last viewed", <Day day={group.lastViewedOn} none="never, as far as is known" />],
         ["Created", <Time at={group.createdAt} />],
-        [
-          "Edited",
-          <>
-            <Time at={group.updatedAt} /> <small>revision {group.revision}</small>
-          </>,
-        ],
+        ["Edited", [<Time at={group.updatedAt} />, " ", <small>revision {group.revision}</small>]],
       ]}
     />
   </>

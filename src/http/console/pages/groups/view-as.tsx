@@ -17,32 +17,43 @@ import { personOf } from "../../../operations/viewer-sessions.ts";
 import { lazy } from "../../../resources/fields.ts";
 import { personFields } from "../../../resources/viewer-sessions/wire.ts";
 import { QueryBody } from "../../../resources/viewers/wire.ts";
-import { ValueRows } from "../../components/detail.tsx";
+import { Notice, ValueRows } from "../../components/detail.tsx";
 import { Form, Select, TextArea, TextField } from "../../components/form.tsx";
 import { CodeText, Heading, Text } from "../../components/text.tsx";
 import type { EnvironmentEnv } from "../../console-env.ts";
 import { issuesOf, jsonIn, linesOf, parseForm, schemaIssues } from "../../request/form-fields.ts";
 import { respondWithMessage, respondWithPage } from "../../response/respond-with-page.tsx";
-import { groupCrumbs, inspectGroup } from "./inspect.ts";
+import { groupCrumbs, withGroup } from "./inspect.ts";
 
 type Call = RequestContext<EnvironmentEnv>;
 
 /** A bound template, the parts of it that were dropped, and the variables that sort nothing. */
 type Bound = BoundQuery & { template: string; droppedParts: { start: number; end: number }[]; unsorted: string[] };
 
-const EXAMPLE = "SELECT * FROM orders\nWHERE customer = {{user_group_id}}\n[[AND region IN ({{user_group.regions}})]]";
+/** A property whose name can also be that of a column. */
+const COLUMN = /^user_group\.([a-z_]\w{0,30})$/i;
 
-/** The page that shows what viewers of a group get: its variables. It mints nothing, and does not count as a view. */
-export async function viewAsPage(c: Call): Promise<Response> {
-  const inspected = await inspectGroup(c);
-  return inspected instanceof Response ? inspected : respondWithView(c, inspected.group, {}, []);
+function exampleOf(group: ListedGroup): string {
+  const variables = Object.entries(variablesOf(group, {}));
+  const fitting = variables.filter(([name, value]) => COLUMN.test(name) && isBindable(value)).slice(0, 2);
+  const clauses = fitting.map(([name, value]) => {
+    const [, column] = COLUMN.exec(name) ?? [];
+    return `\n[[AND ${column} ${Array.isArray(value) ? `IN ({{${name}}})` : `= {{${name}}}`}]]`;
+  });
+  return `SELECT * FROM orders\nWHERE customer = {{user_group_id}}${clauses.join("")}`;
 }
 
+/** Whether a value is one that a template can have, or a list of them. */
+const isBindable = (value: unknown): boolean =>
+  Array.isArray(value)
+    ? value.length > 0 && value.every((each) => typeof each === typeof value[0] && typeof each !== "object")
+    : value !== null && typeof value !== "object";
+
+/** The page that shows what viewers of a group get: its variables. It mints nothing, and does not count as a view. */
+const show = withGroup((c, group) => respondWithView(c, group, {}, []));
+
 /** The same page with the variables of a person, and an SQL template that is bound as viewers get it. */
-export async function viewAs(c: Call): Promise<Response> {
-  const inspected = await inspectGroup(c);
-  if (inspected instanceof Response) return inspected;
-  const { group } = inspected;
+const send = withGroup((c, group) => {
   const found = personIn(c);
   if (!found.ok) return respondWithView(c, group, {}, found.failure);
   const person = found.value;
@@ -60,9 +71,10 @@ export async function viewAs(c: Call): Promise<Response> {
   const droppedParts = droppedClauses(template, variables, placeholders);
   const unsorted = variablesThatSortNothing(template, placeholders);
   return respondWithView(c, group, { person, bound: { ...bound.value, template, droppedParts, unsorted } }, []);
-}
+});
 
-/** What is wrong with a template, and where. */
+export const viewAs = { show, send };
+
 function detailOf(failure: BindFailure): string {
   if (failure.code === "invalid_template") return `At position ${failure.position}: ${failure.reason}`;
   const [issue] = issuesOf(failure);
@@ -91,7 +103,6 @@ function respondWithView(
 ): Promise<Response> {
   if (group.deletedAt !== null)
     return respondWithMessage(c, 409, "View as: not now", "The group is deleted, and its viewers find nothing.");
-  const form = c.get("form");
   return respondWithPage(c, {
     title: `View as: ${group.name}`,
     crumbs: groupCrumbs(c.get("environment"), group),
@@ -101,88 +112,70 @@ function respondWithView(
       <>
         <p>What viewers of this group get. Nothing is minted here.</p>
         {stateOf(group) === "suspended" && (
-          <div class="notice warn">
-            <p>The group is suspended: its viewers are refused until it is resumed.</p>
-          </div>
+          <Notice>The group is suspended: its viewers are refused until it is resumed.</Notice>
         )}
-        {bound && <BoundSql bound={bound} />}
-        <h2>Variables</h2>
-        <Variables variables={variablesOf(group, person)} />
-        <h2>Try an SQL template</h2>
-        <Form ring={c.get("ring")} session={c.get("session")} action={c.req.path} class="page">
-          <TextArea
-            name="sql"
-            label="SQL template"
-            value={form.has("sql") ? templateIn(c) : EXAMPLE}
-            rows={6}
-            issues={issues}
-          />
-          <Select
-            name="placeholders"
-            label="Placeholders"
-            value={form.get("placeholders") ?? "?"}
-            options={[
-              ["?", "? (MySQL, SQLite, DuckDB)"],
-              ["$1", "$1, $2 … (PostgreSQL)"],
-              ["%s", "%s (drivers of Python)"],
-              ["@p1", "@p1, @p2 … (SQL Server)"],
-              ["{p1:String}", "{p1:String}, {p2:Int64} … (ClickHouse)"],
-            ]}
-          />
-          <TextArea
-            name="values"
-            label="values (optional)"
-            hint="A JSON object, such as {&quot;from&quot;: &quot;2026-10-01&quot;}: what the page chooses, {{value.from}} in the template."
-            value={linesOf(form.get("values") ?? "")}
-            rows={2}
-            issues={issues}
-          />
-          <TextField
-            name="viewer_id"
-            label="viewer_id (optional)"
-            hint="As if a session were minted for this person."
-            value={form.get("viewer_id") ?? ""}
-            issues={issues}
-          />
-          <TextArea
-            name="viewer_properties"
-            label="viewer_properties (optional)"
-            hint="A JSON object, such as {&quot;region&quot;: &quot;eu&quot;}: what only this person may see."
-            value={linesOf(form.get("viewer_properties") ?? "")}
-            rows={3}
-            issues={issues}
-          />
-          <button type="submit" class="primary">
-            Bind
-          </button>
-        </Form>
+        <div class="halves">
+          <div>
+            <TemplateForm c={c} group={group} issues={issues} />
+          </div>
+          <div>
+            {bound && <BoundSql bound={bound} />}
+            <h2>Variables</h2>
+            <table>
+              <ValueRows values={variablesOf(group, person)} />
+            </table>
+          </div>
+        </div>
       </>
     ),
   });
 }
 
-const Variables: FC<{ variables: Record<string, unknown> }> = ({ variables }) => (
-  <table>
-    <thead>
-      <tr>
-        <th class="key">Name</th>
-        <th>Value</th>
-      </tr>
-    </thead>
-    <ValueRows values={variables} />
-  </table>
-);
+const PLACEHOLDERS: [value: string, text: string][] = [
+  ["?", "? (MySQL, SQLite, DuckDB)"],
+  ["$1", "$1, $2 … (PostgreSQL)"],
+  ["%s", "%s (drivers of Python)"],
+  ["@p1", "@p1, @p2 … (SQL Server)"],
+  ["{p1:String}", "{p1:String}, {p2:Int64} … (ClickHouse)"],
+];
+
+const PERSON_FIELDS = ["viewer_id", "viewer_properties"];
+
+const TemplateForm: FC<{ c: Call; group: ListedGroup; issues: Issue[] }> = ({ c, group, issues }) => {
+  const field = (name: string, initial = "") => ({ name, value: linesOf(c.get("form").get(name) ?? initial), issues });
+  const isOpen =
+    PERSON_FIELDS.some((name) => field(name).value !== "") ||
+    issues.some(({ path }) => PERSON_FIELDS.includes(String(path[0])));
+  return (
+    <Form c={c} action={c.req.path} class="page">
+      <TextArea {...field("sql", exampleOf(group))} label="SQL template" rows={6} />
+      <Select {...field("placeholders", "?")} label="Placeholders" options={PLACEHOLDERS} />
+      <TextArea {...field("values")} label="values (optional)" hint={VALUES_HINT} rows={2} />
+      <details class="field" open={isOpen}>
+        <summary>As one person (optional)</summary>
+        <TextField {...field("viewer_id")} label="viewer_id" hint="As if a session were minted for this person." />
+        <TextArea {...field("viewer_properties")} label="viewer_properties" hint={PROPERTIES_HINT} rows={3} />
+      </details>
+      <button type="submit" class="primary">
+        Bind
+      </button>
+    </Form>
+  );
+};
+
+const VALUES_HINT =
+  'A JSON object, such as {"from": "2026-10-01"}: what the page chooses, {{value.from}} in the template.';
+const PROPERTIES_HINT = 'A JSON object, such as {"region": "eu"}: what only this person may see.';
 
 const BoundSql: FC<{ bound: Bound }> = ({ bound: { sql, params, dropped, template, droppedParts, unsorted } }) => (
   <>
     <h2>Bound SQL</h2>
     {unsorted.map((name) => (
-      <div class="notice warn">
-        <p>
-          <Text value={`ORDER BY {{${name}}}`} /> sorts nothing: a parameter has one value for all rows. Name the
-          columns in a CASE, such as <Text value={`ORDER BY CASE {{${name}}} WHEN 'amount' THEN amount END`} />.
-        </p>
-      </div>
+      <Notice>
+        {" "}
+        <Text value={`ORDER BY {{${name}}}`} /> sorts nothing: a parameter has one value for all rows. Name the columns
+        in a CASE, such as <Text value={`ORDER BY CASE {{${name}}} WHEN 'amount' THEN amount END`} />.
+      </Notice>
     ))}
     <pre tabindex={0}>
       {sql.trim() === "" ? "Nothing is left: every clause was dropped." : <CodeText value={sql} />}
@@ -216,7 +209,6 @@ const Params: FC<{ params: BoundQuery["params"] }> = ({ params }) => {
   return Array.isArray(params) ? <ol>{items}</ol> : <ul>{items}</ul>;
 };
 
-/** A template with the dropped parts struck through. */
 function markedTemplate(template: string, parts: { start: number; end: number }[]): Child[] {
   let at = 0;
   const marked = parts.flatMap(({ start, end }) => {

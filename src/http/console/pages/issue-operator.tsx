@@ -1,20 +1,20 @@
-import type { Issue } from "../../../../../common/issue.ts";
-import { ssoIn } from "../../../../../common/settings/settings.ts";
-import { ROLES } from "../../../../domain/credentials/rights.ts";
-import type { RequestContext } from "../../../app-env.ts";
-import { issueOperator } from "../../../operations/keys.ts";
-import { operatorCall, registryFor } from "../../../request/admit-caller.ts";
-import { IssueOperatorBody, operatorDraftOf } from "../../../resources/operators/wire.ts";
-import { Checkbox, Select, TextField } from "../../components/form.tsx";
-import { ExpiryField } from "../../components/key-details.tsx";
-import type { FormEnv, SignedInEnv } from "../../console-env.ts";
-import { OPERATORS, withQuery } from "../../paths.ts";
-import { fieldsOf, issuesOf, numberIn, parseForm } from "../../request/form-fields.ts";
-import { respondWithForm } from "../../response/respond-with-form.tsx";
-import { respondWithNewKey } from "../../response/respond-with-new-key.tsx";
-import { redirect, refuseWithPage } from "../../response/respond-with-page.tsx";
+import type { Issue } from "../../../../common/issue.ts";
+import { ssoIn } from "../../../../common/settings/settings.ts";
+import { ROLES } from "../../../domain/credentials/rights.ts";
+import type { RequestContext } from "../../app-env.ts";
+import { issueOperator } from "../../operations/keys.ts";
+import { operatorCall } from "../../request/admit-caller.ts";
+import { IssueOperatorBody, operatorDraftOf } from "../../resources/operators/wire.ts";
+import { Checkbox, Select, TextField } from "../components/form.tsx";
+import { ExpiryField } from "../components/key-details.tsx";
+import type { Crumbs } from "../components/layout.tsx";
+import type { FormEnv } from "../console-env.ts";
+import { OPERATORS, withQuery } from "../paths.ts";
+import { fieldsOf, issuesOf, numberIn, parseForm } from "../request/form-fields.ts";
+import { formPage, respondWithNewKey } from "../response/respond-with-form.tsx";
+import { redirect } from "../response/respond-with-page.tsx";
 
-type Call = RequestContext<SignedInEnv>;
+type Call = RequestContext<FormEnv>;
 
 const EFFECTS = [
   "The key's text is shown once, on the next page. Give it to one person or one program alone: events name it.",
@@ -24,9 +24,9 @@ const EFFECTS = [
 const issuePageOf = (c: Call, issues: Issue[]) => {
   const form = c.get("form");
   const field = fieldsOf(form, issues);
-  return respondWithForm(c, {
+  return {
     title: "Issue an operator's key",
-    crumbs: [[OPERATORS, "Operators"]],
+    crumbs: [[OPERATORS, "Operators"]] satisfies Crumbs,
     issues,
     effects: EFFECTS,
     button: "Issue the key",
@@ -58,27 +58,21 @@ const issuePageOf = (c: Call, issues: Issue[]) => {
         <ExpiryField {...field("expires_in_seconds")} />
       </>
     ),
-  });
+  };
 };
 
-/** The page on which to issue an operator's key. */
-export async function issueOperatorPage(c: Call): Promise<Response> {
-  const admitted = await registryFor(c).admit(c.get("presentedOperator"), "admin", undefined);
-  if (!admitted.ok) return refuseWithPage(c, admitted.failure);
-  return issuePageOf(c, []);
-}
-
-/** Issues an operator's key, and shows its text once. */
-export async function issueOperatorKey(c: RequestContext<FormEnv>): Promise<Response> {
+async function issue(c: Call): Promise<Response | Issue[]> {
   const body = parseForm(c, IssueOperatorBody(), ["name", "role", "email", "reason"], {
     key: c.get("form").get("no_key") !== "yes",
     expires_in_seconds: numberIn(c, "expires_in_seconds"),
   });
-  if (!body.ok) return issuePageOf(c, body.failure.issues);
+  if (!body.ok) return body.failure.issues;
   const issued = await issueOperator(operatorCall(c), operatorDraftOf(body.value));
-  if (!issued.ok) return issuePageOf(c, issuesOf(issued.failure, { email_taken: "email" }));
+  if (!issued.ok) return issuesOf(issued.failure, { email_taken: "email" });
   c.set("subjectOperatorId", issued.value.stored.id);
   const { stored, text } = issued.value;
   if (text === undefined) return redirect(c, withQuery(OPERATORS, { done: "issued" }));
   return respondWithNewKey(c, { title: `Operator ${stored.id}`, stored, text, back: [OPERATORS, "Operators"] });
 }
+
+export const issueOperatorKey = formPage(issuePageOf, issue);
