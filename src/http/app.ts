@@ -1,4 +1,3 @@
-import { Hono } from "hono";
 import { createMiddleware } from "hono/factory";
 import { routePath } from "hono/route";
 import type { ExtractSchema } from "hono/types";
@@ -17,6 +16,7 @@ import {
   problemOf,
   StorageFull,
 } from "./durable-objects.ts";
+import { Hono } from "./hono.ts";
 import { publicFiles } from "./public-files.ts";
 import { readCredential, ringOf } from "./request/authenticate.ts";
 import { loggedClient } from "./request/client-address.ts";
@@ -38,7 +38,6 @@ import { viewers } from "./resources/viewers/routes.ts";
 import { whoami } from "./resources/whoami/routes.ts";
 import { refuse } from "./response/failures.ts";
 import { respond } from "./response/respond.ts";
-import { SplitRouter } from "./split-router.ts";
 
 /**
  * Gives every answer its request id, forbids caches to store it, and writes one log line, with the stack of a crash. Only
@@ -116,7 +115,7 @@ const configuredOnly = createMiddleware<AppEnv>(async (c, next) => {
 
 const READY = "/ready";
 
-const router = new Hono<RequestEnv>({ strict: false, router: new SplitRouter() })
+const router = new Hono<RequestEnv>({ strict: false })
   .use(answerAndLog, validHostOnly)
   .use("/api/*", cors)
   .use("/.well-known/*", cors)

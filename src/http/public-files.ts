@@ -1,9 +1,9 @@
-import { Hono } from "hono";
 import { ANSWER_HELD_BYTES_MIN } from "../../common/limits.ts";
 import { hasConsole } from "../../common/settings/settings.ts";
 import { version } from "../../package.json";
 import type { AppEnv, RequestContext } from "./app-env.ts";
 import { CONSOLE } from "./console/paths.ts";
+import { Hono } from "./hono.ts";
 import { clientAddress } from "./request/client-address.ts";
 import { publicUrlOf } from "./request/host.ts";
 import { allowMethods } from "./request/methods.ts";

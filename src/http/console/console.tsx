@@ -1,5 +1,6 @@
-import { type Handler, Hono } from "hono";
+import type { Handler } from "hono";
 import type { AppEnv } from "../app-env.ts";
+import { Hono } from "../hono.ts";
 import type { EnvironmentEnv } from "./console-env.ts";
 import { GROUP_PATTERN, type Pages } from "./page-access.ts";
 import { showAttention } from "./pages/attention.tsx";

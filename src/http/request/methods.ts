@@ -1,9 +1,9 @@
-import { Hono } from "hono";
 import { createMiddleware } from "hono/factory";
 import { getPath } from "hono/utils/url";
 import { log } from "../../domain/log.ts";
 import { ACCESS, type Access } from "../access.ts";
 import type { RequestEnv } from "../app-env.ts";
+import { Hono } from "../hono.ts";
 import { refuse } from "../response/failures.ts";
 
 /**

@@ -1,6 +1,6 @@
-import { Hono } from "hono";
 import type { Environment } from "../../../../common/environment.ts";
 import type { AppEnv, RequestContext } from "../../app-env.ts";
+import { Hono } from "../../hono.ts";
 import type { IssuedKey } from "../../operations/keys.ts";
 import { issueApiKey, rollApiKey } from "../../operations/keys.ts";
 import { admitAgain, managerCall, operatorCall } from "../../request/admit-caller.ts";

@@ -1,4 +1,3 @@
-import { Hono } from "hono";
 import { directoryName, type Environment } from "../../../../common/environment.ts";
 import { fail, ok, type Result } from "../../../../common/result.ts";
 import type { BackupPage } from "../../../domain/backup/backup.ts";
@@ -6,6 +5,7 @@ import type { RestorePage, RestoreProgress } from "../../../domain/backup/restor
 import type { Failure } from "../../../domain/failure.ts";
 import type { AppEnv, OperatorEnv, RequestContext } from "../../app-env.ts";
 import { directoryOf } from "../../durable-objects.ts";
+import { Hono } from "../../hono.ts";
 import { admitAgain, registryFor } from "../../request/admit-caller.ts";
 import { authorizeFeedReaders, authorizeOperators } from "../../request/authorize.ts";
 import { namedEnvironment, validQuery } from "../../request/query.ts";

@@ -1,5 +1,5 @@
-import { Hono } from "hono";
 import type { AppEnv } from "../../app-env.ts";
+import { Hono } from "../../hono.ts";
 import { explainCredential } from "../../operations/explain-credential.ts";
 import { operatorCall } from "../../request/admit-caller.ts";
 import { askIfOperatorToken } from "../../request/authenticate.ts";

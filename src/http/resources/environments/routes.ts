@@ -1,7 +1,7 @@
-import { Hono } from "hono";
 import { createMiddleware } from "hono/factory";
 import { directoryName, type Environment } from "../../../../common/environment.ts";
 import type { AppEnv, OperatorEnv, With } from "../../app-env.ts";
+import { Hono } from "../../hono.ts";
 import { eraseEnvironmentIn } from "../../operations/erase-environment.ts";
 import { registryFor } from "../../request/admit-caller.ts";
 import { authorizeOperators } from "../../request/authorize.ts";

@@ -1,8 +1,8 @@
-import { Hono } from "hono";
 import { directoryName } from "../../../../common/environment.ts";
 import { undoMsOf } from "../../../../common/settings/settings.ts";
 import type { EventPage, EventQuery } from "../../../domain/feed/event.ts";
 import type { AppEnv, RequestContext } from "../../app-env.ts";
+import { Hono } from "../../hono.ts";
 import { admitAgain, registryFor } from "../../request/admit-caller.ts";
 import { authorizeFeedReaders } from "../../request/authorize.ts";
 import { validQuery } from "../../request/query.ts";

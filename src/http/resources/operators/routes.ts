@@ -1,5 +1,5 @@
-import { Hono } from "hono";
 import type { AppEnv, RequestContext } from "../../app-env.ts";
+import { Hono } from "../../hono.ts";
 import { type IssuedOperator, issueOperator, rollOperator } from "../../operations/keys.ts";
 import { operatorCall, registryFor } from "../../request/admit-caller.ts";
 import { authorizeOperators } from "../../request/authorize.ts";

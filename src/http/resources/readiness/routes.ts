@@ -1,4 +1,3 @@
-import { Hono } from "hono";
 import { READY_SECONDS_MAX, READY_TIMEOUT_SECONDS } from "../../../../common/limits.ts";
 import { version } from "../../../../package.json";
 import type { Unready } from "../../../domain/failure.ts";
@@ -11,6 +10,7 @@ import {
   problemOf,
   registryOf,
 } from "../../durable-objects.ts";
+import { Hono } from "../../hono.ts";
 import { allowMethods } from "../../request/methods.ts";
 import { refuse } from "../../response/failures.ts";
 import { respond } from "../../response/respond.ts";

@@ -1,10 +1,10 @@
-import { Hono } from "hono";
 import { directoryName } from "../../../../common/environment.ts";
 import { undoMsOf } from "../../../../common/settings/settings.ts";
 import type { ShownGroup } from "../../../domain/feed/endings.ts";
 import type { Outcome } from "../../../domain/user-groups/responses.ts";
 import { etagOf } from "../../../domain/user-groups/user-group.ts";
 import type { AppEnv, CallerEnv, RequestContext } from "../../app-env.ts";
+import { Hono } from "../../hono.ts";
 import { listGroups } from "../../operations/user-groups.ts";
 import { admitAgain } from "../../request/admit-caller.ts";
 import { authorizeCallers } from "../../request/authorize.ts";

@@ -1,9 +1,9 @@
-import { Hono } from "hono";
 import type * as z from "zod/mini";
 import type { PresentedToken } from "../../../domain/credentials/caller.ts";
 import { mintToken, verifyCredential } from "../../../domain/credentials/credential.ts";
 import { etagOf } from "../../../domain/user-groups/user-group.ts";
 import type { AppEnv, CallerEnv, RequestContext } from "../../app-env.ts";
+import { Hono } from "../../hono.ts";
 import { authorizeKeys } from "../../request/authorize.ts";
 import { jsonBody } from "../../request/body/json-body.ts";
 import { conditionsOf, idempotencyKey, ifMatch, markReplay } from "../../request/conditions.ts";

@@ -1,4 +1,3 @@
-import { Hono } from "hono";
 import { directoryName } from "../../../../common/environment.ts";
 import { JWKS_SECONDS } from "../../../../common/limits.ts";
 import { fail, ok, type Result } from "../../../../common/result.ts";
@@ -6,6 +5,7 @@ import { jwksOf, verifySession } from "../../../domain/credentials/viewer-sessio
 import type { Failure } from "../../../domain/failure.ts";
 import type { SessionGroup } from "../../../domain/user-groups/viewer-sessions.ts";
 import type { AppEnv, CallerEnv, RequestContext } from "../../app-env.ts";
+import { Hono } from "../../hono.ts";
 import { mintViewerSession } from "../../operations/viewer-sessions.ts";
 import { presentedSession } from "../../request/admit-viewer.ts";
 import { authorizeCallers, authorizeKeys } from "../../request/authorize.ts";

@@ -1,10 +1,10 @@
-import { Hono } from "hono";
 import { directoryName } from "../../../../common/environment.ts";
 import { SQL_BOUND_AT_ONCE_UNITS_MAX, SQL_TEMPLATE_BYTES_MAX } from "../../../../common/limits.ts";
 import type { FailureOf } from "../../../domain/failure.ts";
 import { bindTemplate } from "../../../domain/sql/template.ts";
 import { templateVariables, variablesOf } from "../../../domain/sql/variables.ts";
 import type { AppEnv, RequestContext, Viewer } from "../../app-env.ts";
+import { Hono } from "../../hono.ts";
 import { authorizeViewers } from "../../request/authorize.ts";
 import { jsonBody } from "../../request/body/json-body.ts";
 import { LARGE_ANSWERS } from "../../request/large-answers.ts";

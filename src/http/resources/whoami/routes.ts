@@ -1,4 +1,3 @@
-import { Hono } from "hono";
 import { directoryName, type Environment } from "../../../../common/environment.ts";
 import { ok, type Result } from "../../../../common/result.ts";
 import type { Operator } from "../../../domain/credentials/caller.ts";
@@ -6,6 +5,7 @@ import type { KeyFailure } from "../../../domain/credentials/keys.ts";
 import { grantOf } from "../../../domain/credentials/rights.ts";
 import type { StoredKey } from "../../../records.ts";
 import type { AppEnv, Identity, Viewer } from "../../app-env.ts";
+import { Hono } from "../../hono.ts";
 import { authorizeAll } from "../../request/authorize.ts";
 import { refuse } from "../../response/failures.ts";
 import { respond } from "../../response/respond.ts";
