@@ -12,7 +12,8 @@ export class Table<Row extends Record<string, SqlStorageValue>> {
     this.#sql = sql;
     this.#name = name;
     this.#columns = new Map(fields.map((field) => [field, columnOf(field)]));
-    this.#selected = [...this.#columns].map(([field, column]) => `${column} AS ${field}`).join(", ");
+    const selected = [...this.#columns].map(([field, column]) => (column === field ? field : `${column} AS ${field}`));
+    this.#selected = selected.join(", ");
   }
 
   /** The rows of a condition, which may end with their order and a limit. */
