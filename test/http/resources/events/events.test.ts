@@ -1,6 +1,7 @@
-import { evictAllDurableObjects, runInDurableObject } from "cloudflare:test";
+import { evictAllDurableObjects, evictDurableObject, runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { describe, it, vi } from "vitest";
+import { REGISTRY_NAME } from "../../../../src/domain/placement.ts";
 import { runAlarm } from "../../../support/alarm.ts";
 import { byNumber, IN_ACME } from "../../../support/by-number.ts";
 import { type Answer, call, codeOf, invalid, pagesOf } from "../../../support/client.ts";
@@ -9,7 +10,7 @@ import { CREDENTIAL_PATTERN } from "../../../support/credential-pattern.ts";
 import { logLines } from "../../../support/each-test.ts";
 import { countRows } from "../../../support/rows.ts";
 import { inEnvironment, issueKey, issueOperator, newIntegrator, operator, withKey } from "../../../support/states.ts";
-import { inDirectory } from "../../../support/storage.ts";
+import { inDirectory, inRegistry } from "../../../support/storage.ts";
 
 const DAY_MS = 24 * 60 * 60 * 1000;
 
@@ -23,8 +24,8 @@ const list = (credential: string, query: Record<string, string> = {}): Promise<A
 const feed = async (credential: string, query: Record<string, string> = {}): Promise<Event[]> =>
   (await pagesOf((cursor) => list(credential, { ...query, ...cursor }))).flatMap(({ body }) => body.events);
 
-/** Makes one change of every kind, and calls that change nothing in between. */
-async function changeEverything() {
+/** Makes one change of every kind in an environment, and calls that change nothing in between. */
+async function changeEnvironment() {
   const { key, get, put, rotate, remove } = await newIntegrator();
   const manage = (method: string, path: string) => call(method, path + inEnvironment(), { credential: operator });
   const { token } = (await get({ user_group_id: "acme", properties: { secret: "value-of-a-property" } })).body
@@ -44,52 +45,176 @@ async function changeEverything() {
   const { token: current } = rotated.body.user_group;
   await remove(current, { user_group_id: "other" });
   await remove(current);
-  return { key, token, current };
+  return { credential: key, secrets: [key, token, current, "value-of"] };
 }
 
-const EVERYTHING = [
-  {
-    type: "api_key.issued",
-    api_key: { id: 1, name: "backend" },
-    actor: { kind: "operator", id: null, name: "bootstrap" },
-  },
-  { type: "user_group.created", user_group: { team_id: 1, provided_id: "acme" } },
-  { type: "user_group.updated", user_group: { team_id: 1, provided_id: "acme" }, changed: ["name", "mapping"] },
-  {
-    type: "user_group.updated",
-    user_group: { team_id: 1, provided_id: "acme-2" },
-    changed: ["provided_id"],
-    previous_provided_id: "acme",
-  },
-  { type: "user_group.token_rotated", actor: { kind: "api_key", id: 1, name: "backend" } },
-  { type: "api_key.issued", api_key: { id: 2, name: "other" } },
-  { type: "api_key.rolled", api_key: { id: 2, name: "other" }, successor_id: 3 },
-  { type: "api_key.revoked", api_key: { id: 3, name: "other" } },
-  { type: "user_group.deleted", user_group: { team_id: 1, provided_id: "acme-2" } },
-];
+/** The same of the deployment. */
+async function changeDeployment() {
+  const manage = (method: string, path: string, body?: object) =>
+    call(method, `/api/operators${path}`, { credential: operator, body });
+  const { key, tokenOf } = await newIntegrator();
+  await tokenOf("acme");
+  await issueKey();
+  const ada = await issueOperator("admin", { name: "ada" });
+  await manage("POST", "", { name: "bootstrap", role: "admin" });
+  const rolled = await manage("POST", "/1/roll", { grace_seconds: 60 });
+  await manage("DELETE", "/1");
+  await manage("DELETE", "/1");
+  await manage("DELETE", "/7");
+  await manage("POST", "/1/roll");
+  await issueKey({ workspace: "beta", environment: null });
+  await call("GET", "/api/operators", { credential: rolled.body.key });
+  return { credential: operator, secrets: [operator, key, ada, rolled.body.key] };
+}
 
-it("has exactly one event for each change, in order, at any page size", async ({ expect }) => {
-  const { key } = await changeEverything();
-  for (const limit of ["1", "7", "100"]) {
-    const events = await feed(key, { limit });
-    expect(events).toMatchObject(EVERYTHING);
-    expect(events).toHaveLength(EVERYTHING.length);
-    expect(events.map(({ id }) => id)).toEqual(EVERYTHING.map((_, index) => index + 1));
-  }
+const BOOTSTRAP = { kind: "operator", id: null, name: "bootstrap" };
+const BACKEND = { kind: "api_key", id: 1, name: "backend" };
+const registry = () => env.REGISTRY.getByName(REGISTRY_NAME);
+
+const FEEDS = {
+  "an environment": {
+    changeEverything: changeEnvironment,
+    everything: [
+      { type: "api_key.issued", api_key: { id: 1, name: "backend" }, actor: BOOTSTRAP },
+      { type: "user_group.created", user_group: { team_id: 1, provided_id: "acme" } },
+      { type: "user_group.updated", user_group: { team_id: 1, provided_id: "acme" }, changed: ["name", "mapping"] },
+      {
+        type: "user_group.updated",
+        user_group: { team_id: 1, provided_id: "acme-2" },
+        changed: ["provided_id"],
+        previous_provided_id: "acme",
+      },
+      { type: "user_group.token_rotated", actor: BACKEND },
+      { type: "api_key.issued", api_key: { id: 2, name: "other" } },
+      { type: "api_key.rolled", api_key: { id: 2, name: "other" }, successor_id: 3 },
+      { type: "api_key.revoked", api_key: { id: 3, name: "other" } },
+      { type: "user_group.deleted", user_group: { team_id: 1, provided_id: "acme-2" } },
+    ],
+    filtered: [
+      [{ type: "api_key.issued" }, [1, 6]],
+      [{ user_group_id: "acme" }, [2, 3, 4]],
+      [{ user_group_id: "acme-2", limit: "1" }, [4, 5, 9]],
+    ],
+    changeOnce: () => issueKey(),
+    alarm: () => runAlarm("acme/Testing"),
+  },
+  "the deployment": {
+    changeEverything: changeDeployment,
+    everything: [
+      { type: "environment.created", environment: { workspace: "acme", environment: "Testing" }, actor: BOOTSTRAP },
+      { type: "operator.issued", operator: { id: 1, name: "ada" } },
+      { type: "operator.rolled", operator: { id: 1, name: "ada" }, successor_id: 2 },
+      { type: "operator.revoked", operator: { id: 1, name: "ada" } },
+      { type: "environment.created", environment: { workspace: "beta", environment: null } },
+    ],
+    filtered: [
+      [{ type: "environment.created" }, [1, 5]],
+      [{ type: "operator.rolled", limit: "1" }, [3]],
+      [{ type: "user_group.created" }, []],
+      [{ user_group_id: "acme" }, []],
+    ],
+    changeOnce: () => issueOperator("viewer"),
+    alarm: () => runDurableObjectAlarm(registry()),
+  },
+} as const;
+
+describe.for(Object.entries(FEEDS))("the feed of %s", ([, { everything, filtered, ...does }]) => {
+  it("has exactly one event for each change, in order, at any page size", async ({ expect }) => {
+    vi.useFakeTimers({ now: NOW, toFake: ["Date"] });
+    const { credential } = await does.changeEverything();
+    const request_id = expect.stringMatching(/^[\da-f-]{36}$/);
+    for (const limit of ["1", "7", "100"])
+      expect(await feed(credential, { limit })).toMatchObject(
+        everything.map((event, index) => ({ id: index + 1, at: NOW.toISOString(), request_id, ...event })),
+      );
+  });
+
+  it("holds no token, no key, and no value of a mapping or a property", async ({ expect }) => {
+    const { credential, secrets } = await does.changeEverything();
+    const text = JSON.stringify(await feed(credential));
+    expect(text).not.toMatch(CREDENTIAL_PATTERN);
+    for (const secret of secrets) expect(text).not.toContain(secret);
+  });
+
+  it("filters by type and by group, under both ids of a renamed one", async ({ expect }) => {
+    const { credential } = await does.changeEverything();
+    for (const [query, ids] of filtered) expect((await feed(credential, query)).map(({ id }) => id)).toEqual(ids);
+  });
+
+  it("has a cursor latest, which returns no event, and is followed by later ones", async ({ expect }) => {
+    const { credential } = await does.changeEverything();
+    const { body } = await list(credential, { cursor: "latest" });
+    expect(body).toMatchObject({ events: [], has_more: false });
+    await does.changeOnce();
+    const next = (await list(credential, { cursor: body.next_cursor })).body;
+    expect(next).toMatchObject({ events: [{ id: everything.length + 1 }], has_more: false });
+    const last = (await list(credential, { cursor: next.next_cursor })).body;
+    expect(last).toMatchObject({ events: [], has_more: false });
+  });
+
+  it("loses old events without traffic, and keeps the newest", async ({ expect }) => {
+    vi.useFakeTimers({ now: NOW, toFake: ["Date"] });
+    const { credential } = await does.changeEverything();
+    const { next_cursor: old } = (await list(credential, { limit: "1" })).body;
+    await evictAllDurableObjects();
+    const keptAfter = async (days: number) => {
+      vi.setSystemTime(NOW.getTime() + days * DAY_MS);
+      await does.alarm();
+      return (await feed(credential)).map(({ id }) => id);
+    };
+    const kept = await keptAfter(89);
+    expect(kept).toEqual(expect.arrayContaining(everything.map((_, index) => index + 1)));
+    for (const days of [90, 200]) expect(await keptAfter(days)).toEqual(kept.slice(-1));
+    expect(codeOf(await list(credential, { cursor: old }))).toEqual([410, "cursor_expired"]);
+    await does.changeOnce();
+    expect((await feed(credential)).map(({ id }) => id)).toEqual([kept.length, kept.length + 1]);
+  });
 });
 
-it("holds no token, no key, and no value of a mapping or a property", async ({ expect }) => {
-  const { key, token, current } = await changeEverything();
-  const text = JSON.stringify(await feed(key));
-  expect(text).not.toMatch(CREDENTIAL_PATTERN);
-  for (const secret of [key, token, current, "value-of"]) expect(text).not.toContain(secret);
-});
+describe("the feed of the deployment", () => {
+  it("names the request that made the change", async ({ expect }) => {
+    const body = { name: "ada", role: "viewer" };
+    const issued = await call("POST", "/api/operators", { credential: operator, body });
+    expect((await feed(operator))[0].request_id).toBe(issued.headers.get("X-Request-Id"));
+  });
 
-it("filters by type and by group, under both ids of a renamed one", async ({ expect }) => {
-  const { key } = await changeEverything();
-  expect((await feed(key, { type: "api_key.issued" })).map(({ id }) => id)).toEqual([1, 6]);
-  expect((await feed(key, { user_group_id: "acme" })).map(({ id }) => id)).toEqual([2, 3, 4]);
-  expect((await feed(key, { user_group_id: "acme-2", limit: "1" })).map(({ id }) => id)).toEqual([4, 5, 9]);
+  it.for([
+    ["limit", { limit: "0" }],
+    ["limit", { limit: "1001" }],
+    ["type", { type: "operator.made" }],
+    ["cursor", { cursor: "x" }],
+    ["page", { page: "1" }],
+  ] as const)("refuses a query with a wrong %s", async ([path, query], { expect }) => {
+    expect(await list(operator, query)).toMatchObject(invalid(path));
+  });
+
+  it.for([{}, { cursor: "latest" }, { type: "operator.issued" }] as Record<string, string>[])(
+    "has a cursor from before the registry had tables, which continues: %o",
+    async (query, { expect }) => {
+      const { body } = await list(operator, query);
+      expect(body).toEqual({ success: 1, events: [], next_cursor: expect.any(String), has_more: false });
+      const later = async () => (await list(operator, { cursor: body.next_cursor })).body;
+      expect(await later()).toEqual(body);
+      await issueOperator("viewer", { name: "ada" });
+      const first = { id: 1, type: "operator.issued", operator: { name: "ada" } };
+      expect((await later()).events).toMatchObject([first]);
+    },
+  );
+
+  it("has no cursor from before the tables once the first events were deleted", async ({ expect }) => {
+    const { next_cursor: cursor } = (await list(operator)).body;
+    await changeDeployment();
+    await inRegistry(({ sql }) => void sql.exec("DELETE FROM events WHERE id = 1"));
+    expect(codeOf(await list(operator, { cursor }))).toEqual([410, "cursor_expired"]);
+  });
+
+  it("has no cursor of a registry that has lost its tables", async ({ expect }) => {
+    await changeDeployment();
+    const { next_cursor: cursor } = (await list(operator, { cursor: "latest" })).body;
+    await inRegistry((storage) => storage.deleteAll());
+    await evictDurableObject(registry());
+    expect(codeOf(await list(operator, { cursor }))).toEqual([410, "cursor_expired"]);
+  });
 });
 
 it("examines 1,000 events a page for a filter, so that a page may be empty", async ({ expect }) => {
@@ -129,23 +254,19 @@ it("a poller beside 50 writers gets the events of a full read", async ({ expect 
 });
 
 describe("cursor", () => {
-  it("latest returns no event, and is followed by later ones", async ({ expect }) => {
-    const { key, get } = await newIntegrator();
-    const { body } = await list(key, { cursor: "latest" });
-    expect(body).toMatchObject({ events: [], has_more: false });
-    await get({ user_group_id: "acme" });
-    const next = await list(key, { cursor: body.next_cursor });
-    expect(next.body.events).toMatchObject([{ type: "user_group.created" }]);
-    expect((await list(key, { cursor: next.body.next_cursor })).body).toMatchObject({ events: [], has_more: false });
-  });
-
-  it("of another environment, of a list, or changed is 422", async ({ expect }) => {
+  it("of another feed, of a list, or changed is 422", async ({ expect }) => {
     const { key, tokenOf } = await newIntegrator();
     for (const id of ["a", "b"]) await tokenOf(id);
-    const foreign = (await list(await issueKey({ environment: "Customer" }), { cursor: "latest" })).body.next_cursor;
+    const latest = async (credential: string) => (await list(credential, { cursor: "latest" })).body.next_cursor;
+    const [own, ofDeployment] = [await latest(key), await latest(operator)];
+    const foreign = await latest(await issueKey({ environment: "Customer" }));
     const ofList = (await call("GET", "/api/user_groups?limit=1", { credential: key })).body.next_cursor;
-    for (const cursor of [foreign, ofList, "", "x", `${foreign}A`])
+    for (const cursor of [foreign, ofList, ofDeployment, "", "x", `${foreign}A`])
       expect(await list(key, { cursor })).toMatchObject(invalid("cursor"));
+    for (const query of [{ cursor: own }, { cursor: ofDeployment, ...IN_ACME }, { cursor: `${ofDeployment}A` }])
+      expect(await list(operator, query)).toMatchObject(invalid("cursor"));
+    // An operator and an API key read the same feed.
+    expect((await list(operator, { cursor: own, ...IN_ACME })).body.events).toEqual([]);
   });
 
   it("of a database that was created again is 410 cursor_expired", async ({ expect }) => {
@@ -162,23 +283,6 @@ describe("cursor", () => {
     await inDirectory(({ sql }) => sql.exec("DELETE FROM events WHERE id = 2"));
     expect(codeOf(await list(key, { cursor }))).toEqual([410, "cursor_expired"]);
   });
-});
-
-it("deletes old events without traffic, and keeps the newest", async ({ expect }) => {
-  vi.useFakeTimers({ now: NOW, toFake: ["Date"] });
-  const { key, get } = await newIntegrator();
-  const { next_cursor: old } = (await list(key, { limit: "1" })).body;
-  for (const id of ["a", "b", "c"]) await get({ user_group_id: id });
-  await evictAllDurableObjects();
-  vi.setSystemTime(NOW.getTime() + 89 * DAY_MS);
-  await runAlarm("acme/Testing");
-  expect(await feed(key)).toHaveLength(4);
-  vi.setSystemTime(NOW.getTime() + 90 * DAY_MS);
-  await runAlarm("acme/Testing");
-  expect(await feed(key)).toMatchObject([{ id: 4, user_group: { provided_id: "c" } }]);
-  expect(codeOf(await list(key, { cursor: old }))).toEqual([410, "cursor_expired"]);
-  await get({ user_group_id: "d" });
-  expect((await feed(key)).map(({ id }) => id)).toEqual([4, 5]);
 });
 
 it("the log line of a call names its group, its key and its operator", async ({ expect }) => {
