@@ -32,20 +32,29 @@ describe("sessionHandler", () => {
   };
   const post = (headers: Record<string, string> = {}) => new Request(`${ORIGIN}/session`, { method: "POST", headers });
 
-  const handlerOf = (mintSession: UserGroupClient["mintSession"], more: object = {}) =>
-    sessionHandler({
-      client: { mintSession },
+  /** A handler, and the functions of its client. */
+  function start(options: object = {}, minted: object = {}) {
+    const mintSession = vi.fn<UserGroupClient["mintSession"]>(async () => ({ ...session, ...minted }));
+    const endSessions = vi.fn(async () => {});
+    const onFailure = vi.fn();
+    const handler = sessionHandler({
+      client: { mintSession, endSessions },
       user: () => person,
       customer: (user) => user.customer,
       viewer: (user) => ({ viewerId: user.id, viewerProperties: { store: user.store } }),
       origins: [`${ORIGIN}/`],
-      onFailure: () => {},
-      ...more,
+      onFailure,
+      ...options,
     });
+    return { handler, mintSession, endSessions, onFailure };
+  }
+
+  /** Who is signed in before a mint, and after it. */
+  const signedIn = (now: Person | null | undefined) =>
+    vi.fn<() => Person | null | undefined>().mockReturnValueOnce(person).mockReturnValueOnce(now);
 
   it("mints what the person may see, for the pages of its origins", async ({ expect }) => {
-    const mintSession = vi.fn(async () => session);
-    const handler = handlerOf(mintSession, { expiresInSeconds: 60, maxStaleSeconds: 30 });
+    const { handler, mintSession } = start({ expiresInSeconds: 60, maxStaleSeconds: 30 });
     const response = await handler(post({ Origin: ORIGIN }));
     expect(response.headers.get("Cache-Control")).toBe("no-store");
     expect(await response.json()).toEqual({
@@ -72,14 +81,14 @@ describe("sessionHandler", () => {
     ["a sandboxed frame", post({ Origin: "null" }), 403, "origin_not_allowed"],
   ] as const)("refuses %s before it reads who has signed in", async ([, request, status, code], { expect }) => {
     const user = vi.fn(() => person);
-    const response = await handlerOf(async () => session, { user })(request);
+    const response = await start({ user }).handler(request);
     expect(await errorIn(response)).toEqual({ status, code, cached: "no-store" });
     expect(user).not.toHaveBeenCalled();
   });
 
   it("finds no customer for a person who has none, without a call of the service", async ({ expect }) => {
-    const mintSession = vi.fn(async () => session);
-    const response = await handlerOf(mintSession, { customer: () => undefined })(post());
+    const { handler, mintSession } = start({ customer: () => undefined });
+    const response = await handler(post());
     expect(await errorIn(response)).toMatchObject({ status: 404, code: "user_group_not_found" });
     expect(mintSession).not.toHaveBeenCalled();
   });
@@ -87,7 +96,7 @@ describe("sessionHandler", () => {
   it("passes on how long the service asks to wait", async ({ expect }) => {
     const { url: busy } = await standIn(() => refusal(429, "rate_limited", {}, { "Retry-After": "7" }));
     const client = new UserGroupClient({ url: busy, apiKey: "ugk_testing_x", retries: 0 });
-    const response = await handlerOf((input, options) => client.mintSession(input, options))(post());
+    const response = await start({ client }).handler(post());
     expect(response.status).toBe(503);
     expect(response.headers.get("Retry-After")).toBe("7");
   });
@@ -103,30 +112,26 @@ describe("sessionHandler", () => {
       return controller.signal;
     });
     onTestFinished(() => timeout.mockRestore());
-    const mintSession = vi.fn(
-      (_: unknown, options: { signal?: AbortSignal | undefined } = {}) =>
-        new Promise<never>((_resolve, reject) => {
-          options.signal?.addEventListener("abort", () => reject(options.signal?.reason));
-        }),
-    );
-    const answered = handlerOf(mintSession)(post());
+    const mintSession = (_: unknown, { signal }: { signal: AbortSignal }) =>
+      new Promise((_resolve, reject) => signal.addEventListener("abort", () => reject(signal.reason)));
+    const answered = start({ client: { mintSession } }).handler(post());
     await vi.advanceTimersByTimeAsync(9_000);
     expect(await errorIn(await answered)).toMatchObject({ status: 503, code: "service_unavailable" });
   });
 
   it("leaves a bug of the integrator to the server's own handling of errors", async ({ expect }) => {
     const bug = new TypeError("user.company is undefined");
-    const customer = () => {
+    const fail = () => {
       throw bug;
     };
-    await expect(handlerOf(async () => session, { customer })(post())).rejects.toBe(bug);
-    await expect(handlerOf(() => Promise.reject(bug))(post())).rejects.toBe(bug);
+    await expect(start({ customer: fail }).handler(post())).rejects.toBe(bug);
+    await expect(start({ client: { mintSession: async () => fail() } }).handler(post())).rejects.toBe(bug);
   });
 
   it.for([[[]], [["app.example.com"]], [["https://app.example.com/page"]], [Array(11).fill(ORIGIN)]])(
     "refuses origins that cannot work: %j",
     ([origins], { expect }) => {
-      expect(() => handlerOf(async () => session, { origins })).toThrow(/^Give .*origins.*https:\/\/app.example.com/);
+      expect(() => start({ origins })).toThrow(/^Give .*origins.*https:\/\/app.example.com/);
     },
   );
 
@@ -139,10 +144,8 @@ describe("sessionHandler", () => {
   it.for(Object.entries(PEOPLE))(
     "ends a session, and does not send it, if the person now %s",
     async ([, now], { expect }) => {
-      const user = vi.fn<() => Person | null | undefined>().mockReturnValueOnce(person).mockReturnValueOnce(now);
-      const endSessions = vi.fn(async () => {});
-      const mintSession = async () => session;
-      const response = await handlerOf(mintSession, { user, client: { mintSession, endSessions } })(post());
+      const { handler, endSessions } = start({ user: signedIn(now) });
+      const response = await handler(post());
       expect(await errorIn(response)).toEqual({ status: 401, code: "signed_out", cached: "no-store" });
       expect(endSessions).toHaveBeenCalledExactlyOnceWith(
         { session: session.token, reason: "signed out during the mint" },
@@ -152,16 +155,14 @@ describe("sessionHandler", () => {
   );
 
   it.for(["viewerProperties", "claims"])("tells people without an id apart by their %s", async (name, { expect }) => {
-    const answerOf = async (now: Person) => {
-      const user = vi.fn<() => Person>().mockReturnValueOnce(person).mockReturnValueOnce(now);
-      const endSessions = vi.fn(async () => {});
-      const mintSession = async () => session;
+    const answerTo = async (now: Person) => {
       const viewer = ({ id }: Person) => ({ [name]: { role: { of: id } } });
-      const { status } = await handlerOf(mintSession, { user, viewer, client: { mintSession, endSessions } })(post());
+      const { handler, endSessions } = start({ user: signedIn(now), viewer });
+      const { status } = await handler(post());
       return [status, endSessions.mock.calls.length];
     };
-    expect(await answerOf({ ...person })).toEqual([200, 0]);
-    expect(await answerOf({ ...person, id: "joe" })).toEqual([401, 1]);
+    expect(await answerTo({ ...person })).toEqual([200, 0]);
+    expect(await answerTo({ ...person, id: "joe" })).toEqual([401, 1]);
   });
 
   it.for([
@@ -175,9 +176,8 @@ describe("sessionHandler", () => {
     async ([viewerEndedMsAgo, status], { expect }) => {
       const now = vi.spyOn(performance, "now").mockReturnValueOnce(1_000).mockReturnValueOnce(1_200);
       onTestFinished(() => now.mockRestore());
-      const endSessions = vi.fn(async () => {});
-      const mintSession = async () => ({ ...session, viewerEndedMsAgo });
-      const response = await handlerOf(mintSession, { client: { mintSession, endSessions } })(post());
+      const { handler, endSessions } = start({}, { viewerEndedMsAgo });
+      const response = await handler(post());
       expect([response.status, response.headers.get("Retry-After")]).toEqual([status, status === 503 ? "1" : null]);
       expect(endSessions).toHaveBeenCalledTimes(status === 503 ? 1 : 0);
       expect(await response.text()).not.toContain("ended");
@@ -186,36 +186,30 @@ describe("sessionHandler", () => {
 
   it("ends the session, too, if the person cannot be asked for again", async ({ expect }) => {
     const lost = new Error("The table of sign-ins cannot be read.");
-    const user = vi
-      .fn<() => Person>()
-      .mockReturnValueOnce(person)
-      .mockImplementationOnce(() => {
-        throw lost;
-      });
-    const endSessions = vi.fn(async () => {});
-    const mintSession = async () => session;
-    await expect(handlerOf(mintSession, { user, client: { mintSession, endSessions } })(post())).rejects.toBe(lost);
+    const user = vi.fn<() => Person>().mockReturnValueOnce(person);
+    user.mockImplementationOnce(() => {
+      throw lost;
+    });
+    const { handler, endSessions } = start({ user });
+    await expect(handler(post())).rejects.toBe(lost);
     expect(endSessions).toHaveBeenCalledOnce();
   });
 
   it("does not send a session that it cannot end, and reports why", async ({ expect }) => {
-    const user = () => vi.fn<() => Person | undefined>().mockReturnValueOnce(person);
-    const onFailure = vi.fn();
     const failure = new UserGroupServiceError("network_error", "Lost.");
     const mintSession = async () => session;
     const client = { mintSession, endSessions: () => Promise.reject(failure) };
-    const response = await handlerOf(mintSession, { user: user(), client, onFailure })(post());
-    expect(await errorIn(response)).toMatchObject({ status: 401, code: "signed_out" });
+    const { handler, onFailure } = start({ user: signedIn(undefined), client });
+    expect(await errorIn(await handler(post()))).toMatchObject({ status: 401, code: "signed_out" });
     expect(onFailure).toHaveBeenCalledExactlyOnceWith(failure, "handled");
     // A client that an integrator has written for 1.0.
-    expect((await handlerOf(mintSession, { user: user(), client: { mintSession } })(post())).status).toBe(401);
+    const older = start({ user: signedIn(undefined), client: { mintSession } });
+    expect((await older.handler(post())).status).toBe(401);
   });
 
   it("mints no session of everybody for a viewer whose id is undefined", async ({ expect }) => {
     const client = new UserGroupClient({ url, apiKey: "ugk_testing_x" });
-    const handler = handlerOf((input, options) => client.mintSession(input, options), {
-      viewer: () => ({ viewerId: undefined }),
-    });
+    const { handler } = start({ client, viewer: () => ({ viewerId: undefined }) });
     await expect(handler(post())).rejects.toThrow(/^viewerId is undefined/);
   });
 
@@ -234,19 +228,16 @@ describe("sessionHandler", () => {
 });
 
 it("the adapter of Express answers a method that no Request may have", async ({ expect }) => {
-  const handler = expressHandler(
-    sessionHandler({
-      client: groups,
-      user: () => null,
-      customer: () => undefined,
-      viewer: () => ({}),
-      origins: [ORIGIN],
-    }),
-  );
-  const server = createServer((incoming, outgoing) => void handler(incoming, outgoing, () => {})).listen(
-    0,
-    "localhost",
-  );
+  const options = {
+    client: groups,
+    user: () => null,
+    customer: () => undefined,
+    viewer: () => ({}),
+    origins: [ORIGIN],
+  };
+  const handler = expressHandler(sessionHandler(options));
+  const server = createServer((incoming, outgoing) => void handler(incoming, outgoing, () => {}));
+  server.listen(0, "localhost");
   onTestFinished(() => void server.close());
   await once(server, "listening");
   const { port } = server.address() as AddressInfo;
@@ -369,27 +360,6 @@ describe("requireSession offline", () => {
     expect(await answer(mint({}), { Origin: "https://other.example" })).toMatchObject({ userGroupId: "initech" });
     expect(await answer(mint({}), { Origin: "https://thief.example" })).toMatchObject({ code: "origin_not_allowed" });
   });
-
-  it("keeps the keys for 5 minutes, and asks for an unknown one twice a minute at most", async ({ expect }) => {
-    let now = 0;
-    const clock = vi.spyOn(performance, "now").mockImplementation(() => now);
-    onTestFinished(() => clock.mockRestore());
-    const { answer, mint, received, issuer } = await startApi();
-    const stranger = forgedSessions(issuer, 1).wrong["a stranger's kid"] ?? "";
-    await answer(mint({}));
-    for (let time = 0; time < 10; time += 1) await answer(stranger);
-    expect(received).toHaveLength(1);
-    now = 31_000;
-    await Promise.all([answer(stranger), answer(stranger)]);
-    expect(received).toHaveLength(2);
-    now += 299_000;
-    await answer(mint({}));
-    expect(received).toHaveLength(2);
-    now += 2_000;
-    await answer(mint({}));
-    expect(received).toHaveLength(3);
-  });
-
   /** Stops the clock by which the kit measures times. The function that it returns moves it. */
   function stopClock() {
     let now = 0;
@@ -401,6 +371,24 @@ describe("requireSession offline", () => {
     });
     return { logged, elapse: (ms: number) => (now += ms) };
   }
+
+  it("keeps the keys for 5 minutes, and asks for an unknown one twice a minute at most", async ({ expect }) => {
+    const { elapse } = stopClock();
+    const { answer, mint, received, issuer } = await startApi();
+    const stranger = forgedSessions(issuer, 1).wrong["a stranger's kid"] ?? "";
+    await answer(mint({}));
+    for (let time = 0; time < 10; time += 1) await answer(stranger);
+    expect(received).toHaveLength(1);
+    elapse(31_000);
+    await Promise.all([answer(stranger), answer(stranger)]);
+    expect(received).toHaveLength(2);
+    elapse(299_000);
+    await answer(mint({}));
+    expect(received).toHaveLength(2);
+    elapse(2_000);
+    await answer(mint({}));
+    expect(received).toHaveLength(3);
+  });
 
   it("is 503 while it has no keys, and works again by itself", async ({ expect }) => {
     const { logged, elapse } = stopClock();

@@ -52,11 +52,10 @@ describe("withSession", () => {
   });
 });
 
-describe("withSession on a server", () => {
+describe.skipIf(!hasPostgres)(`withSession on a server${skipped}`, () => {
   let postgres: Postgres;
   let pool: pg.Pool;
   beforeAll(async () => {
-    if (!hasPostgres) return;
     postgres = await startPostgres();
     await postgres.run(readFileSync("examples/embedding/row-level-security.sql", "utf8"));
     await postgres.run(
@@ -94,12 +93,12 @@ describe("withSession on a server", () => {
     { role: "backend", claims: "" },
   ];
 
-  it.skipIf(!hasPostgres)(`shows each customer their own rows, and leaves nothing${skipped}`, async ({ expect }) => {
+  it("shows each customer their own rows, and leaves nothing", async ({ expect }) => {
     expect(await Promise.all([1, 2, 3].map((teamId) => as(teamId, amounts)))).toEqual([[10], [20], []]);
     expect(await left()).toEqual(CLEAN);
   });
 
-  it.skipIf(!hasPostgres)(`rolls back if the work fails, and leaves nothing${skipped}`, async ({ expect }) => {
+  it("rolls back if the work fails, and leaves nothing", async ({ expect }) => {
     const add = async (client: pg.PoolClient) => {
       await client.query("INSERT INTO orders (customer, amount) VALUES (1, 11)");
       throw new Error("changed my mind");
@@ -110,46 +109,37 @@ describe("withSession on a server", () => {
     expect(await left()).toEqual(CLEAN);
   });
 
-  it.skipIf(!hasPostgres)(
-    `says so if PostgreSQL has rolled back what the work took for done${skipped}`,
-    async ({ expect }) => {
-      const careless = (client: pg.PoolClient) => client.query("SELECT 1 / 0").catch(() => "fine");
-      await expect(as(1, careless)).rejects.toThrow("PostgreSQL rolled the transaction back");
-      expect(await left()).toEqual(CLEAN);
-    },
-  );
+  it("says so if PostgreSQL has rolled back what the work took for done", async ({ expect }) => {
+    const careless = (client: pg.PoolClient) => client.query("SELECT 1 / 0").catch(() => "fine");
+    await expect(as(1, careless)).rejects.toThrow("PostgreSQL rolled the transaction back");
+    expect(await left()).toEqual(CLEAN);
+  });
 
-  it.skipIf(!hasPostgres)(
-    `destroys a connection that is lost, and the process goes on${skipped}`,
-    async ({ expect }) => {
-      const lost = as(1, async (client) => {
-        const { rows } = await client.query("SELECT pg_backend_pid() AS pid");
-        await postgres.run(`SELECT pg_terminate_backend(${rows[0].pid})`);
-        return amounts(client);
-      });
-      await expect(lost).rejects.toThrow();
-      expect(await as(2, amounts)).toEqual([20]);
-      expect(await left()).toEqual(CLEAN);
-    },
-  );
+  it("destroys a connection that is lost, and the process goes on", async ({ expect }) => {
+    const lost = as(1, async (client) => {
+      const { rows } = await client.query("SELECT pg_backend_pid() AS pid");
+      await postgres.run(`SELECT pg_terminate_backend(${rows[0].pid})`);
+      return amounts(client);
+    });
+    await expect(lost).rejects.toThrow();
+    expect(await as(2, amounts)).toEqual([20]);
+    expect(await left()).toEqual(CLEAN);
+  });
 
-  it.skipIf(!hasPostgres)(
-    `gives a nested call a connection and a customer of its own${skipped}`,
-    async ({ expect }) => {
-      const nested = await as(1, async (client) => [
-        await amounts(client),
-        await as(2, amounts),
-        await withSession(pool, sessionOf(2, { aud: "other/Customer" }), amounts, { audience }).catch(
-          ({ message }) => message,
-        ),
-        await amounts(client),
-      ]);
-      expect(nested).toEqual([[10], [20], expect.stringContaining("other/Customer"), [10]]);
-      expect(await left()).toEqual(CLEAN);
-    },
-  );
+  it("gives a nested call a connection and a customer of its own", async ({ expect }) => {
+    const nested = await as(1, async (client) => [
+      await amounts(client),
+      await as(2, amounts),
+      await withSession(pool, sessionOf(2, { aud: "other/Customer" }), amounts, { audience }).catch(
+        ({ message }) => message,
+      ),
+      await amounts(client),
+    ]);
+    expect(nested).toEqual([[10], [20], expect.stringContaining("other/Customer"), [10]]);
+    expect(await left()).toEqual(CLEAN);
+  });
 
-  it.skipIf(!hasPostgres)(`refuses work that goes on after its transaction${skipped}`, async ({ expect }) => {
+  it("refuses work that goes on after its transaction", async ({ expect }) => {
     let kept: pg.PoolClient | undefined;
     await as(1, async (client) => {
       kept = client;
@@ -160,7 +150,7 @@ describe("withSession on a server", () => {
     });
   });
 
-  it.skipIf(!hasPostgres)(`sets the claims where PostgREST's policies read them${skipped}`, async ({ expect }) => {
+  it("sets the claims where PostgREST's policies read them", async ({ expect }) => {
     const options = { audience, role: "dashboard", setting: "request.jwt.claims" };
     const read = (client: pg.PoolClient) =>
       client.query("SELECT current_user AS role, current_setting('request.jwt.claims')::json ->> 'team_id' AS team");

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, it } from "vitest";
-import { type EnvironmentTag, WORKSPACE } from "../../common/environment.ts";
+import type { EnvironmentTag } from "../../common/environment.ts";
 import { MINTED_TOKENS_MAX, VERIFIED_CREDENTIALS_MAX } from "../../common/limits.ts";
 import { readSigningKeys } from "../../common/settings/signing-keys.ts";
 import { type Claim, mintCredential, mintToken, verifyCredential } from "../../src/domain/credentials/credential.ts";
@@ -43,27 +43,6 @@ describe("a credential", () => {
         }
       }),
     );
-  });
-
-  it("differs for every kind, environment, number, nonce and key", async ({ expect }) => {
-    const ring = await ringOfKeys(`k1:${base64(1)},k2:${base64(2)}`);
-    const environment = { workspace: "acme", tag: null };
-    const claim = { kind: "token", environment, id: 1, nonce: new Uint8Array(16) } as const;
-    const operator = { kind: "operator_key", id: 1, nonce: new Uint8Array(16) } as const;
-    const made = [
-      await mintCredential(ring, claim),
-      await mintCredential(ring, { ...claim, kind: "api_key" }),
-      await mintCredential(ring, { ...claim, environment: { ...environment, tag: "Testing" } }),
-      await mintCredential(ring, { ...claim, environment: { ...environment, workspace: "acme-2" } }),
-      await mintCredential(ring, { ...claim, id: 2 }),
-      await mintCredential(ring, { ...claim, nonce: new Uint8Array(16).fill(1) }),
-      await mintCredential(ring, claim, "k2"),
-      await mintCredential(ring, operator),
-      await mintCredential(ring, { ...operator, id: 2 }),
-      await mintCredential(ring, { ...operator, nonce: new Uint8Array(16).fill(1) }),
-      await mintCredential(ring, operator, "k2"),
-    ];
-    expect(new Set(made).size).toBe(made.length);
   });
 
   it("is cached after its verification, and a token after it was made, up to a bound", async ({ expect }) => {
@@ -167,23 +146,6 @@ describe("a credential", () => {
     );
   });
 
-  it("stays good while its key is in the ring, whichever key signs now", async ({ expect }) => {
-    const before = await ringOfKeys(`k1:${base64(1)}`);
-    const between = await ringOfKeys(`k2:${base64(2)},k1:${base64(1)}`);
-    const after = await ringOfKeys(`k2:${base64(2)}`);
-    await fc.assert(
-      fc.asyncProperty(claims, async (claim) => {
-        const old = await mintCredential(before, claim);
-        const renewed = await mintCredential(between, claim);
-        expect(renewed).not.toBe(old);
-        expect(await verifyCredential(between, old)).toMatchObject(claim);
-        expect(await verifyCredential(after, renewed)).toMatchObject(claim);
-        expect(await verifyCredential(after, old)).toBeUndefined();
-      }),
-      { numRuns: 20 },
-    );
-  });
-
   it("is nothing that anybody made up", async ({ expect }) => {
     const ring = await ringOfKeys(`k1:${base64(1)}`);
     const payloads = fc.oneof(
@@ -234,21 +196,9 @@ it.for([
   ["one id twice", `k1:${base64(1)},k1:${base64(2)}`, "the id of entry 2 is given twice"],
   ["broken base64", `k1:${base64(1)}A`, "entry 1 is not"],
   ["an id with a blank", `k 1:${base64(1)}`, "entry 1 is not of the form id:base64"],
+  ["letters that base64 has not", "k1:!!!!", "entry 1 is not"],
+  ["an empty entry", `k1:${base64(1)},`, "entry 2 is not of the form id:base64"],
+  ["nine keys", Array.from({ length: 9 }, (_, n) => `k${n}:${base64(n)}`).join(","), "it holds 9 keys; 8 is the most"],
 ] as const)("SIGNING_KEYS may not hold %s", ([, text, sentence], { expect }) => {
   expect(readSigningKeys(text)).toEqual({ ok: false, failure: expect.stringContaining(sentence) });
-});
-
-it.for([
-  ["a", true],
-  ["acme-2", true],
-  ["a".repeat(40), true],
-  ["a".repeat(41), false],
-  ["-a", false],
-  ["A", false],
-  ["a_b", false],
-  ["", false],
-  ["a/b", false],
-  ["a\n", false],
-] as const)("takes %s for a workspace: %s", ([text, expected], { expect }) => {
-  expect(WORKSPACE.test(text)).toBe(expected);
 });

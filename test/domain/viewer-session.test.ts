@@ -5,13 +5,7 @@ import type { EnvironmentTag } from "../../common/environment.ts";
 import { SESSION_UNITS_MAX, VERIFIED_SESSIONS_UNITS_MAX } from "../../common/limits.ts";
 import { normalizeOrigin } from "../../common/origin.ts";
 import { type SessionClaims, VerifiedSessions } from "../../src/domain/credentials/verified-sessions.ts";
-import {
-  allowsOrigin,
-  jwksOf,
-  mintSession,
-  variablesFit,
-  verifySession,
-} from "../../src/domain/credentials/viewer-session.ts";
+import { jwksOf, mintSession, verifySession } from "../../src/domain/credentials/viewer-session.ts";
 import { forgedCredential } from "../support/forged.ts";
 import { ringOfKeys } from "../support/signing-ring.ts";
 
@@ -178,12 +172,6 @@ describe("a session", () => {
     expect(await verifySession(ring, await sessionOf(letters + 4), NOW)).toBeUndefined();
   });
 
-  it("carries at most 4 KiB of variables", ({ expect }) => {
-    const variables = { user_group_id: "v".repeat(4096 - `{"user_group_id":""}`.length) };
-    expect(variablesFit(variables)).toBe(true);
-    expect(variablesFit({ ...variables, a: 1 })).toBe(false);
-  });
-
   it("is verified once while it is valid, and not at all where it was minted", async ({ expect }) => {
     const [minter, other] = [await ringOfKeys(OURS), await ringOfKeys(OURS)];
     const verify = vi.spyOn(crypto.subtle, "verify");
@@ -296,33 +284,9 @@ describe("the keys", () => {
     expect(await calculateJwkThumbprint(jwkOf(vector))).toBe(vector.kid);
   });
 
-  it("are public ones, of the whole ring, in its order", async ({ expect }) => {
-    const { keys } = await jwksOf(await ringOfKeys(`k2:${base64(2)},${OURS},k3:${base64(3)}`));
-    expect(keys).toHaveLength(3);
-    expect(keys[1]?.kid).toBe(kid);
-    expect(new Set(keys.map((key) => key.kid)).size).toBe(3);
-    for (const key of keys) expect(Object.keys(key)).toEqual(["kty", "crv", "x", "y", "kid", "alg", "use"]);
-  });
-
   it("are listed once when two ids have the same signing key", async ({ expect }) => {
     const { keys } = await jwksOf(await ringOfKeys(`${OURS},k2:${base64(2)},k3:${base64(7)}`));
     expect(keys.map((key) => key.kid)).toEqual([kid, expect.not.stringMatching(kid)]);
-  });
-
-  it("sign with the ring's first, and verify with all", async ({ expect }) => {
-    const before = await ringOfKeys(OURS);
-    const between = await ringOfKeys(`k2:${base64(2)},${OURS}`);
-    const after = await ringOfKeys(`k2:${base64(2)}`);
-    const old = await mintSession(before, CLAIMS);
-    const renewed = await mintSession(between, CLAIMS);
-
-    expect(await verifySession(between, old, NOW)).toMatchObject({ state: "valid" });
-    expect(await verifySession(after, renewed, NOW)).toMatchObject({ state: "valid" });
-    expect(await verifySession(before, renewed, NOW)).toBeUndefined();
-    expect(await verifySession(after, old, NOW)).toBeUndefined();
-    const jwks = createLocalJWKSet(await jwksOf(between));
-    for (const text of [old, renewed])
-      expect((await jwtVerify(text, jwks, { currentDate: new Date(NOW) })).payload.sub).toBe("initech");
   });
 
   it("are derived at the first use and not before, and once", async ({ expect }) => {
@@ -513,25 +477,6 @@ describe("an attack", () => {
     }
     expect(accepted).toEqual([]);
   });
-
-  it("never throws, whatever the text is", async ({ expect }) => {
-    const ring = await ringOfKeys(OURS);
-    const header = base64url(HEADER);
-    const parts = fc.oneof(fc.string({ unit: "binary" }), fc.base64String(), fc.json().map(base64url));
-    const hostile = fc.oneof(
-      fc.string({ unit: "binary" }),
-      fc.tuple(parts, parts, parts).map((each) => each.join(".")),
-      fc.tuple(fc.json(), fc.uint8Array({ minLength: 64, maxLength: 64 })).map(([json, bytes]) => {
-        return `${header}.${base64url(`{"a":${json}}`)}.${encode(bytes)}`;
-      }),
-    );
-    await fc.assert(
-      fc.asyncProperty(hostile, async (text) => {
-        expect(await verifySession(ring, text, NOW)).toBeUndefined();
-      }),
-      { numRuns: 500 },
-    );
-  });
 });
 
 /** The letter of base64url whose value is one more: another spelling of the same bytes at the end of a signature. */
@@ -604,41 +549,5 @@ describe("an origin", () => {
     `https://${"o".repeat(300)}.example`,
   ])("is not %j", (text, { expect }) => {
     expect(normalizeOrigin(text)).toEqual({ ok: false, failure: expect.stringMatching(/^Give .*\.$/) });
-  });
-
-  it("once normalised, stays as it is, and has nothing but scheme, host and port", ({ expect }) => {
-    fc.assert(
-      fc.property(
-        fc.oneof(
-          fc.string(),
-          fc.webUrl(),
-          fc.webAuthority().map((at) => `https://${at}`),
-        ),
-        (text) => {
-          const origin = normalizeOrigin(text);
-          if (!origin.ok) return true;
-          const { protocol, host } = new URL(origin.value);
-          return origin.value === `${protocol}//${host}` && normalizeOrigin(origin.value).ok;
-        },
-      ),
-    );
-    expect(normalizeOrigin("https://a.example").ok).toBe(true);
-  });
-
-  it.for([
-    [["https://a.example", "https://b.example:8443"], "https://a.example", true],
-    [["https://a.example", "https://b.example:8443"], "https://b.example:8443", true],
-    [["https://a.example"], undefined, true],
-    [["https://a.example"], "null", false],
-    [["https://a.example"], "", false],
-    [["https://a.example"], "http://a.example", false],
-    [["https://a.example"], "https://a.example:8443", false],
-    [["https://a.example"], "https://b.a.example", false],
-    [["https://a.example"], "https://a.example.thief.example", false],
-    [["https://a.example"], "https://a.example https://thief.example", false],
-    [undefined, "https://anything.example", true],
-    [undefined, "null", true],
-  ] as const)("of %j may be %j: %s", ([list, header, expected], { expect }) => {
-    expect(allowsOrigin(list, header)).toBe(expected);
   });
 });

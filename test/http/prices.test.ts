@@ -20,13 +20,13 @@ import {
   STALE_COPIES,
 } from "../../tools/bench/costs.ts";
 import { runAlarm } from "../support/alarm.ts";
-import { byNumber } from "../support/by-number.ts";
-import { type Answer, call } from "../support/client.ts";
+import { byNumber, IN_ACME } from "../support/by-number.ts";
+import { type Answer, call, tokenIn } from "../support/client.ts";
 import { NOW } from "../support/clock.ts";
 import { replaceKv } from "../support/hostile-kv.ts";
 import { countRows, type Rows } from "../support/rows.ts";
 import { mint, sessionOf } from "../support/sessions.ts";
-import { inEnvironment, issueKey, issueOperator, newIntegrator, operator } from "../support/states.ts";
+import { inEnvironment, issueKey, issueOperator, newIntegrator, operator, withKey } from "../support/states.ts";
 import { insertGroups } from "../support/storage.ts";
 import { answeredBy, query, STALE, view } from "../support/viewers.ts";
 import { watchedEnv } from "../support/watched-env.ts";
@@ -75,8 +75,6 @@ async function succeed(answer: Promise<Answer>): Promise<Answer> {
   if (status >= 300) throw new Error(`The call was answered with ${status}: ${JSON.stringify(body)}.`);
   return answer;
 }
-
-const tokenIn = ({ body }: Answer): string => body.user_group.token;
 
 describe.for([10, 100_000])("in a directory of %i groups", (groups) => {
   it("every call costs what the price list says", async ({ expect }) => {
@@ -138,7 +136,7 @@ describe.for([10, 100_000])("in a directory of %i groups", (groups) => {
     const inRegistry = await countRows(registry());
     for (const [credential, where, teamId, onTop] of [
       [key, {}, doomed, { rpc: 0, rows_read: 0, rows_written: 0 }],
-      [admin, { workspace: "acme", environment: "Testing" }, doomedToo, OPERATOR_ADMISSION],
+      [admin, IN_ACME, doomedToo, OPERATOR_ADMISSION],
     ] as const) {
       const send = (method: string, path: string, body?: object, state = {}) => {
         const search = new URLSearchParams({ ...where, ...state });
@@ -207,9 +205,9 @@ describe.for([10, 100_000])("in a directory of %i groups", (groups) => {
 
   it("no statement scans a table", async ({ expect }) => {
     vi.useFakeTimers({ now: NOW, toFake: ["Date"] });
-    const { key, get, put, remove, token, watched, rows } = await newCountedIntegrator(groups);
+    const { key, get, put, rotate, remove, token, watched, rows } = await newCountedIntegrator(groups);
     const manage = (method: string, path: string) =>
-      call(method, `/api/keys${path}?workspace=acme&environment=Testing`, { credential: operator });
+      call(method, `/api/keys${path}${inEnvironment()}`, { credential: operator });
     const list = (search: string) => call("GET", `/api/user_groups?${search}`, { credential: key });
     await get({ user_group_id: "new" });
     await put({ user_group_id: "new", new_user_group_id: "newer" });
@@ -217,11 +215,7 @@ describe.for([10, 100_000])("in a directory of %i groups", (groups) => {
     for (const _ of [1, 2]) await view(token, STALE, watched);
     await query(token, { sql: "x = {{user_group_id}}" });
     await view((await succeed(mint(key))).body.session.token);
-    const rotated = await call("POST", "/api/user", {
-      credential: key,
-      body: { current_token: token, grace_seconds: 60 },
-      headers: { "Idempotency-Key": "once" },
-    });
+    const rotated = await rotate(token, { grace_seconds: 60 }, withKey("once"));
     await view(token);
     await put({ user_group_id: "acme", name: 7 });
     await remove(tokenIn(rotated));
@@ -246,10 +240,7 @@ describe.for([10, 100_000])("in a directory of %i groups", (groups) => {
     await manage("GET", "");
     await manage("POST", "/1/roll");
     await manage("DELETE", "/1");
-    await call("POST", "/api/keys", {
-      credential: operator,
-      body: { workspace: "acme", environment: "Testing", name: "x" },
-    });
+    await issueKey();
     const statements = rows.statements.filter(({ sql }) => !sql.includes("sqlite_master"));
     expect(new Set(statements.map(({ sql }) => sql)).size).toBeGreaterThan(25);
     expect(statements.filter(({ plan }) => plan.some((step) => /SCAN|TEMP B-TREE/.test(step)))).toEqual([]);
@@ -281,27 +272,14 @@ it("no statement of the registry scans a table", async ({ expect }) => {
 describe("an Idempotency-Key", () => {
   it("adds its price in the list, and a repeat changes nothing", async ({ expect }) => {
     vi.useFakeTimers({ now: NOW, toFake: ["Date"] });
-    const { key, token, tokenOf, costOf } = await newCountedIntegrator(10);
+    const { rotate, token, tokenOf, costOf } = await newCountedIntegrator(10);
     const rotateOnce = (currentToken: string) =>
-      costOf(() =>
-        succeed(
-          call("POST", "/api/user", {
-            credential: key,
-            headers: { "Idempotency-Key": currentToken.slice(-20) },
-            body: { current_token: currentToken },
-          }),
-        ),
-      );
+      costOf(() => succeed(rotate(currentToken, {}, withKey(currentToken.slice(-20)))));
     const other = await tokenOf("other");
-    const { rows_read, rows_written } = COUNTS.post;
-    const written = rows_written + IDEMPOTENCY_KEY.rows_written;
-    expect(await rotateOnce(token)).toMatchObject({
-      rows_read,
-      rows_written: written,
-      alarms: FIRST_IDEMPOTENCY_KEY.alarms,
-    });
-    expect(await rotateOnce(other)).toMatchObject({ rows_read, rows_written: written, alarms: 0 });
-    expect(await rotateOnce(other)).toMatchObject({ rows_written: 0, alarms: 0 });
+    const price = { ...COUNTS.post, rows_written: COUNTS.post.rows_written + IDEMPOTENCY_KEY.rows_written };
+    expect(await rotateOnce(token)).toEqual({ ...price, alarms: FIRST_IDEMPOTENCY_KEY.alarms });
+    expect(await rotateOnce(other)).toEqual({ ...price, alarms: 0 });
+    expect(await rotateOnce(other)).toMatchObject({ rpc: 1, kv_reads: 0, kv_writes: 0, rows_written: 0, alarms: 0 });
 
     vi.setSystemTime(NOW.getTime() + IDEMPOTENCY_SECONDS * 1000);
     const { rows_written: deleted } = await costOf(() => runAlarm(DIRECTORY));

@@ -1,6 +1,7 @@
 /** Pages and forms of the console, for the fuzz proof: each is asked for as a browser asks, with a session that may see it. */
 import fc from "fast-check";
 import { PAGE_NAMES } from "../support/console-pages.ts";
+import { words } from "../support/words.ts";
 import type { FuzzRequest } from "./call-inputs.ts";
 
 /** An admin's key and the cookies, as `name=value`, of sessions with it. Those of `spare` may end, as each admin has a bounded number of sessions. */
@@ -27,30 +28,12 @@ const SOUND_FIELDS = {
 };
 const FIELDS = [
   ...Object.keys(SOUND_FIELDS),
-  "new_user_group_id",
-  "rotate_token",
-  "etag",
-  "session",
-  "form_token",
-  "expires_in_seconds",
-  "location",
-  "__proto__",
   "",
+  ...words("new_user_group_id rotate_token etag session form_token expires_in_seconds location __proto__"),
 ];
-const QUERY_FIELDS = [
-  "user_group_id_prefix",
-  "state",
-  "cursor",
-  "search",
-  "type",
-  "actor",
-  "since",
-  "next",
-  "last_viewed_before",
-  "until",
-  "team_id",
-  "__proto__",
-];
+const QUERY_FIELDS = words(`
+  user_group_id_prefix state cursor search type actor since next last_viewed_before until team_id __proto__
+`);
 
 /** What a page would run if it did not escape it. */
 const MARKUP = `"><script>alert(1)</script>`;

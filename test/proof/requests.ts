@@ -1,6 +1,7 @@
 /** The requests of the fuzz proof: most of them are calls that the service has, with a credential that may make them. */
 import fc from "fast-check";
 import { ACCESS, type Access } from "../../src/http/access.ts";
+import { words } from "../support/words.ts";
 import { bodiesOf, type FuzzRequest, queriesOf } from "./call-inputs.ts";
 import { type ConsoleCredentials, consoleRequests } from "./console-requests.ts";
 import { restorePages } from "./restore-pages.ts";
@@ -21,32 +22,12 @@ export const GROUPS_CHANGED = 12;
 const IN_ENVIRONMENT = `?workspace=${WORKSPACE}&environment=Testing`;
 
 const FIELDS = [
-  "user_group_id",
-  "new_user_group_id",
-  "name",
-  "mapping",
-  "properties",
-  "current_token",
-  "grace_seconds",
-  "reason",
-  "suspended",
-  "viewer_id",
-  "viewer_properties",
-  "max_stale_seconds",
-  "data_source_provided_id",
-  "workspace",
-  "environment",
-  "access",
-  "audience",
-  "team_id",
-  "claims",
-  "expires_in_seconds",
-  "sql",
-  "placeholders",
-  "values",
-  "__proto__",
-  "constructor",
   "",
+  ...words(`
+  user_group_id new_user_group_id name mapping properties current_token grace_seconds reason suspended viewer_id
+  viewer_properties max_stale_seconds data_source_provided_id workspace environment access audience team_id claims
+  expires_in_seconds sql placeholders values __proto__ constructor
+`),
 ];
 const strings = fc.oneof(
   fc.string({ unit: "binary", maxLength: 300 }),
@@ -153,17 +134,10 @@ const WILD_PATHS = fc.oneof(
 
 const extras = fc.dictionary(
   fc.constantFrom(
-    "x-http-method-override",
-    "if-match",
-    "cache-control",
-    "origin",
-    "sec-fetch-site",
-    "x-request-id",
-    "accept",
-    "content-encoding",
-    "x-forwarded-for",
-    "cookie",
-    "expect-ct",
+    ...words(`
+  x-http-method-override if-match cache-control origin sec-fetch-site x-request-id accept content-encoding
+  x-forwarded-for cookie expect-ct
+`),
   ),
   fc.oneof(
     headerText,

@@ -3,11 +3,16 @@ import { env } from "cloudflare:workers";
 import { type Answer, call } from "./client.ts";
 import { limiter } from "./limiter.ts";
 import { inEnvironment, operator } from "./states.ts";
+import { insertGroups } from "./storage.ts";
 
 /** Calls that back up and restore, as the bootstrap operator. Without a query they are about the registry. */
 
 export const OF_ACME = inEnvironment();
 const and = (query: string, more: string) => (query === "" ? `?${more}` : `${query}&${more}`);
+
+/** Adds groups of 16 KB, of which some 60 fill a page of a backup. */
+export const insertLargeGroups = (count: number): Promise<void> =>
+  insertGroups(count, { properties: "json_object('filler', hex(zeroblob(8000)))" });
 
 /** A proof makes more calls a minute than one operator may. */
 const UNLIMITED: Env = { ...env, LIST_LIMIT: limiter(Number.POSITIVE_INFINITY) };

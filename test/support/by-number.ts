@@ -2,11 +2,14 @@ import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { type Answer, type CallOptions, call } from "./client.ts";
 
+/** What an operator's query names the environment of tests by. */
+export const IN_ACME = { workspace: "acme", environment: "Testing" };
+
 /** The calls on the groups of an environment by their number, with one credential. `search` names an operator's environment. */
 export function byNumber(credential: string, search: Record<string, string> = {}) {
   const send =
     (method: string, path = "", query: Record<string, string> = {}) =>
-    (teamId: number | string, body?: object, options: CallOptions = {}): Promise<Answer> =>
+    (teamId: number | string, body?: object | string, options: CallOptions = {}): Promise<Answer> =>
       call(method, `/api/user_groups/${teamId}${path}?${new URLSearchParams({ ...search, ...query })}`, {
         credential,
         body,

@@ -75,3 +75,34 @@ const isSentAsItIs = (body: object | string): body is string | Uint8Array | Read
 
 /** The status of an answer, and the code of its refusal if it is one. */
 export const codeOf = ({ status, body }: Answer): unknown[] => [status, body.error?.code];
+
+/** What an answer matches that refuses the field at this path, and no other. */
+export const invalid = (...path: (string | number)[]) => ({
+  status: 422,
+  body: { error: { code: "invalid_body", issues: [{ path }] } },
+});
+
+export const tokenIn = ({ body }: Answer): string => body.user_group.token;
+export const tagOf = ({ headers }: Answer): string | null => headers.get("ETag");
+
+/** The ids of the groups that a list shows. */
+export const idsIn = ({ body }: Answer): string[] =>
+  body.user_groups.map(({ provided_id: id }: { provided_id: string }) => id);
+
+const PAGES_MAX = 300;
+
+/** The answers of all pages of a list or a feed, with `between` run before each of them but the first. */
+export async function pagesOf(
+  read: (page: { cursor?: string }) => Promise<Answer>,
+  between: (page: number) => Promise<unknown> = async () => undefined,
+): Promise<Answer[]> {
+  const pages = [await read({})];
+  for (let { body } = pages[0] as Answer; body.has_more ?? body.next_cursor !== null; ) {
+    if (pages.length > PAGES_MAX) throw new Error("The list does not end.");
+    await between(pages.length);
+    const page = await read({ cursor: body.next_cursor });
+    pages.push(page);
+    body = page.body;
+  }
+  return pages;
+}

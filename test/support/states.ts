@@ -29,13 +29,16 @@ export async function issueKey(fields: object = {}): Promise<string> {
   return answer.body.key;
 }
 
+/** The options of a call that is repeated under this `Idempotency-Key`. */
+export const withKey = (key: string) => ({ headers: { "Idempotency-Key": key } });
+
 /** An integrator: its API key, and the four calls with it. */
 export type Integrator = {
   key: string;
   get: (body: object | string, options?: CallOptions) => Promise<Answer>;
   put: (body: object | string, options?: CallOptions) => Promise<Answer>;
-  rotate: (currentToken: string, fields?: object) => Promise<Answer>;
-  remove: (currentToken: string, fields?: object) => Promise<Answer>;
+  rotate: (currentToken: string, fields?: object, options?: CallOptions) => Promise<Answer>;
+  remove: (currentToken: string, fields?: object, options?: CallOptions) => Promise<Answer>;
   /** Changes the group of a token by one of the three calls. */
   changeBy: (method: "PUT" | "POST" | "DELETE", currentToken: string, id?: string) => Promise<Answer>;
   /** Creates a group, or gets it, and returns its token. */
@@ -58,8 +61,8 @@ export async function newIntegrator(keyFields: object = {}, callEnv: Env = env):
     key,
     get,
     put: to("PUT"),
-    rotate: (current_token, fields = {}) => to("POST")({ current_token, ...fields }),
-    remove: (current_token, fields = {}) => to("DELETE")({ current_token, ...fields }),
+    rotate: (current_token, fields = {}, options = {}) => to("POST")({ current_token, ...fields }, options),
+    remove: (current_token, fields = {}, options = {}) => to("DELETE")({ current_token, ...fields }, options),
     changeBy: (method, current_token, id = "acme") =>
       to(method)(method === "PUT" ? { user_group_id: id, name: `not ${id}` } : { current_token }),
     tokenOf,

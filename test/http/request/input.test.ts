@@ -1,5 +1,5 @@
 import { describe, it } from "vitest";
-import { type CallOptions, call } from "../../support/client.ts";
+import { type CallOptions, call, invalid } from "../../support/client.ts";
 import { logLines } from "../../support/each-test.ts";
 import { issueKey, newIntegrator, operator } from "../../support/states.ts";
 
@@ -8,6 +8,9 @@ const entries = (count: number) => Object.fromEntries(Array.from({ length: count
 /** Properties of exactly so many bytes of JSON. */
 const ofBytes = (bytes: number) => ({ k: "x".repeat(bytes - '{"k":""}'.length) });
 const utf8 = (text: string) => new TextEncoder().encode(text);
+
+const typed = (type: string) => ({ body: "{}", headers: { "Content-Type": type } });
+const encoded = (encoding: string) => ({ body: "{}", headers: { "Content-Encoding": encoding } });
 
 const ROUTES = [
   ["GET", "/api/user"],
@@ -42,32 +45,12 @@ describe.for(ROUTES)("the body of %s %s", ([method, path]) => {
     ["a byte order mark", { body: utf8("\ufeff{}") }, 400, "malformed_json"],
     ["invalid UTF-8", { body: new Uint8Array([0x7b, 0x22, 0xff, 0x22, 0x3a, 0x31, 0x7d]) }, 400, "malformed_json"],
     ["a body over 64 KiB", { body: `${" ".repeat(64 * 1024 - 1)}{}` }, 413, "body_too_large"],
-    ["no media type", { body: "{}", headers: { "Content-Type": "" } }, 415, "unsupported_media_type"],
-    [
-      "a form",
-      { body: "a=1", headers: { "Content-Type": "application/x-www-form-urlencoded" } },
-      415,
-      "unsupported_media_type",
-    ],
-    [
-      "a longer media type that begins the same",
-      { body: "{}", headers: { "Content-Type": "application/jsonp" } },
-      415,
-      "unsupported_media_type",
-    ],
-    ["a compressed body", { body: "{}", headers: { "Content-Encoding": "gzip" } }, 415, "unsupported_media_type"],
-    [
-      "a body encoded twice",
-      { body: "{}", headers: { "Content-Encoding": "gzip, br" } },
-      415,
-      "unsupported_media_type",
-    ],
-    [
-      "one encoding of two",
-      { body: "{}", headers: { "Content-Encoding": "identity, x" } },
-      415,
-      "unsupported_media_type",
-    ],
+    ["no media type", typed(""), 415, "unsupported_media_type"],
+    ["a form", typed("application/x-www-form-urlencoded"), 415, "unsupported_media_type"],
+    ["a longer media type that begins the same", typed("application/jsonp"), 415, "unsupported_media_type"],
+    ["a compressed body", encoded("gzip"), 415, "unsupported_media_type"],
+    ["a body encoded twice", encoded("gzip, br"), 415, "unsupported_media_type"],
+    ["one encoding of two", encoded("identity, x"), 415, "unsupported_media_type"],
     ["an object without the fields that it needs", { body: {} }, 422, "invalid_body"],
   ] as const)("is refused: %s", async ([, options, status, code], { expect }) => {
     expect(await send(options)).toMatchObject({ status, body: { success: 0, error: { code } } });
@@ -87,7 +70,7 @@ describe.for(ROUTES)("the body of %s %s", ([method, path]) => {
   it.for(["application/json", "Application/JSON; charset=utf-8", "application/json ;x=y"])(
     "is read as %s",
     async (type, { expect }) => {
-      expect(await send({ body: "{}", headers: { "Content-Type": type } })).toMatchObject({ status: 422 });
+      expect(await send(typed(type))).toMatchObject({ status: 422 });
     },
   );
 
@@ -103,18 +86,13 @@ describe.for(ROUTES)("the body of %s %s", ([method, path]) => {
     expect(await send({ body: "x".repeat(70_000) })).toMatchObject({ status: 413 });
   });
 
-  it("is not echoed in the places of its issues, however deep they are", async ({ expect }) => {
-    const deep = `{"x":${"[".repeat(5000)}${Array(200).fill("1e999").join(",")}${"]".repeat(5000)}}`;
-    const { body } = await send({ body: deep });
+  it.for([
+    ["however deep they are", `{"x":${"[".repeat(5000)}${"1e999,".repeat(199)}1${"]".repeat(5000)}}`, 2000],
+    ["however long its keys are", `{"${"x".repeat(30_000)}":[${"1e999,".repeat(100)}${"[".repeat(100)}`, 70_000],
+  ] as const)("is not echoed in the places of its issues, %s", async ([, sent, lengthMax], { expect }) => {
+    const { body } = await send({ body: sent });
     expect(body.error.code).toBe("invalid_body");
-    expect(JSON.stringify(body).length).toBeLessThan(2000);
-  });
-
-  it("is not echoed in the places of its issues, however long its keys are", async ({ expect }) => {
-    const deep = `{"${"x".repeat(30_000)}":[${"1e999,".repeat(100)}${"[".repeat(100)}`;
-    const { body } = await send({ body: deep });
-    expect(body.error.code).toBe("invalid_body");
-    expect(JSON.stringify(body).length).toBeLessThan(70_000);
+    expect(JSON.stringify(body).length).toBeLessThan(lengthMax);
   });
 
   it("survives 30,000 levels of nesting", async ({ expect }) => {
@@ -205,6 +183,8 @@ describe("the schema", () => {
     [{ workspace: "-acme" }, "workspace"],
     [{ workspace: "a".repeat(41) }, "workspace"],
     [{ workspace: "a/b" }, "workspace"],
+    [{ workspace: "a_b" }, "workspace"],
+    [{ workspace: "a\n" }, "workspace"],
     [{ environment: "testing" }, "environment"],
     [{ environment: undefined }, "environment"],
     [{ name: "" }, "name"],
@@ -216,11 +196,7 @@ describe("the schema", () => {
   ] as const)("of POST /api/keys refuses %o", async ([fields, path], { expect }) => {
     const complete = "workspace" in fields || path !== "workspace" ? { workspace: "acme" } : {};
     const body = { ...complete, environment: "Testing", name: "backend", ...fields };
-    const answer = await call("POST", "/api/keys", { credential: operator, body });
-    expect(answer).toMatchObject({
-      status: 422,
-      body: { error: { code: "invalid_body", issues: [{ path: [path] }] } },
-    });
+    expect(await call("POST", "/api/keys", { credential: operator, body })).toMatchObject(invalid(path));
   });
 
   it("reports all issues at once", async ({ expect }) => {
@@ -237,9 +213,8 @@ describe("the schema", () => {
     const { get } = await newIntegrator();
     expect((await get({ user_group_id: "😀".repeat(127) })).status).toBe(200);
     const message = "Give a string of 1 to 255 UTF-16 code units (most emoji count as 2).";
-    expect(
-      (await get({ user_group_id: "😀".repeat(128), mapping: { a: "😀".repeat(128) } })).body.error.issues,
-    ).toEqual([
+    const refused = await get({ user_group_id: "😀".repeat(128), mapping: { a: "😀".repeat(128) } });
+    expect(refused.body.error.issues).toEqual([
       { path: ["user_group_id"], message },
       { path: ["mapping", "a"], message },
     ]);
@@ -270,12 +245,6 @@ describe("accepted input is stored exactly", () => {
     expect((await get({ user_group_id: id })).body).toMatchObject({ new_user_group: false, user_group: { name: id } });
   });
 
-  it("ids that look the same are different groups", async ({ expect }) => {
-    const { get } = await newIntegrator();
-    for (const id of ["acme", "ACME", " acme", "acme ", "\u00e9", "e\u0301"])
-      expect((await get({ user_group_id: id })).body.new_user_group).toBe(true);
-  });
-
   it.for([
     ["an empty object", "{}"],
     ["16 KiB", JSON.stringify(ofBytes(16 * 1024))],
@@ -299,9 +268,7 @@ describe("accepted input is stored exactly", () => {
     expect(largest.status).toBe(200);
     const created = await get('{"user_group_id":"acme","mapping":{"__proto__":"warehouse-7"}}');
     expect(created.status).toBe(200);
-    expect(await remove(await tokenOf("acme"), { data_source_provided_id: "warehouse-7" })).toMatchObject({
-      status: 200,
-    });
+    expect((await remove(await tokenOf("acme"), { data_source_provided_id: "warehouse-7" })).status).toBe(200);
   });
 
   it.for([
@@ -331,12 +298,4 @@ describe("accepted input is stored exactly", () => {
     expect(answer.body.error.issues).toHaveLength(1);
     expect(answer.body.error.issues[0].path.join(".")).toBe(path);
   });
-});
-
-it("bounds the issues of a body, however long the names of its fields are", async ({ expect }) => {
-  const { put } = await newIntegrator();
-  const body = `{"user_group_id":"acme","properties":{"${"k".repeat(50_000)}":[${Array(100).fill("1e999").join()}]}}`;
-  const answer = await put(body);
-  expect(answer).toMatchObject({ status: 422, body: { error: { code: "invalid_body" } } });
-  expect(answer.body.error.issues).toHaveLength(1);
 });

@@ -1,5 +1,5 @@
 import { env } from "cloudflare:workers";
-import { describe, expect, it, vi } from "vitest";
+import { describe, expect, it } from "vitest";
 import { type CallOptions, call, codeOf } from "../../support/client.ts";
 import { CONSOLE_ROUTES, formToken, signIn, visit } from "../../support/console.ts";
 import { logLines } from "../../support/each-test.ts";
@@ -51,20 +51,9 @@ describe("the log", () => {
   it("contains no text of an unknown path or header", async () => {
     const credential = await (await newIntegrator()).tokenOf("acme");
     logLines.length = 0;
-    const spy = vi.fn();
-    for (const path of [
-      `/${credential}`,
-      `/api/user/${credential}`,
-      `/api/user?token=${credential}`,
-      `/api/keys/${credential}`,
-    ])
-      spy(
-        await call("POST", path, {
-          credential,
-          headers: { "X-HTTP-Method-Override": credential, "X-Request-Id": credential },
-        }),
-      );
-    expect(spy).toHaveBeenCalledTimes(4);
+    const headers = { "X-HTTP-Method-Override": credential, "X-Request-Id": credential };
+    for (const start of ["/", "/api/user/", "/api/user?token=", "/api/keys/"])
+      await call("POST", start + credential, { credential, headers });
     expect(logLines).toHaveLength(4);
     expect(JSON.stringify(logLines)).not.toContain(credential.slice(12, 40));
   });
@@ -73,13 +62,15 @@ describe("the log", () => {
 describe("the line of a view", () => {
   it("names the group and the session", async () => {
     const { session, ofSession } = await newViewers();
-    const headers = bearer(session);
-    await call("GET", "/api/viewer", { headers });
-    expect(logLines.at(-1)).toMatchObject({ path: "/api/viewer", status: 200, ...ofSession });
-    await call("POST", "/api/viewer/query", { headers, body: SQL });
-    expect(logLines.at(-1)).toMatchObject({ path: "/api/viewer/query", status: 200, ...ofSession });
-    await call("GET", "/api/whoami", { headers });
-    expect(logLines.at(-1)).toMatchObject({ path: "/api/whoami", status: 200, ...ofSession });
+    const calls = [
+      ["GET", "/api/viewer", undefined],
+      ["POST", "/api/viewer/query", SQL],
+      ["GET", "/api/whoami", undefined],
+    ] as const;
+    for (const [method, path, body] of calls) {
+      await call(method, path, { headers: bearer(session), body });
+      expect(logLines.at(-1)).toMatchObject({ path, status: 200, ...ofSession });
+    }
   });
 
   it("names the group of a token, which has no session", async () => {

@@ -1,9 +1,8 @@
 import { describe, it } from "vitest";
-import { byNumber } from "../../support/by-number.ts";
+import { byNumber, IN_ACME } from "../../support/by-number.ts";
 import { call, codeOf } from "../../support/client.ts";
 import { inEnvironment, issueKey, issueOperator, newIntegrator, operator } from "../../support/states.ts";
 
-const OF_ACME = { workspace: "acme", environment: "Testing" };
 const why = (reason: unknown) => ({ reason });
 
 /** The last event of a feed. */
@@ -16,7 +15,7 @@ describe("the reason of a call by number", () => {
   it("is in its event, with each kind of caller", async ({ expect }) => {
     const { key, tokenOf } = await newIntegrator();
     await tokenOf("acme");
-    const callers = [byNumber(key), byNumber(await issueOperator("admin"), OF_ACME), byNumber(operator, OF_ACME)];
+    const callers = [byNumber(key), byNumber(await issueOperator("admin"), IN_ACME), byNumber(operator, IN_ACME)];
     for (const [index, by] of callers.entries()) {
       const told = async (type: string, run: Promise<{ status: number }>, reason: string) => {
         expect((await run).status).toBe(200);

@@ -3,7 +3,7 @@ import { SCOPES, type Scope } from "../../../src/domain/credentials/rights.ts";
 import { type Answer, call, codeOf } from "../../support/client.ts";
 import { CREDENTIAL_PATTERN } from "../../support/credential-pattern.ts";
 import { operatorPath, ROUTES } from "../../support/routes.ts";
-import { inEnvironment, issueKey, issueOperator, newIntegrator, operator } from "../../support/states.ts";
+import { inEnvironment, issueKey, issueOperator, newIntegrator, operator, withKey } from "../../support/states.ts";
 
 const READ = ["groups:read", "events:read"];
 
@@ -91,8 +91,7 @@ describe("without tokens:read", () => {
   /** A group whose token another key, with all scopes, has just rotated under an Idempotency-Key. */
   async function rotatedByAnother() {
     const { key, get, tokenOf } = await newIntegrator();
-    const first = await tokenOf("acme");
-    const repeat = { body: { current_token: first }, headers: { "Idempotency-Key": "k" } };
+    const repeat = { body: { current_token: await tokenOf("acme") }, ...withKey("k") };
     const rotated = await call("POST", "/api/user", { credential: key, ...repeat });
     return { key, get, repeat, rotated, current: rotated.body.user_group.token as string };
   }
@@ -132,7 +131,7 @@ describe("without tokens:read", () => {
   it("a key that rotates sees the new token, in its answer and in its repeat", async ({ expect }) => {
     const { get, current } = await rotatedByAnother();
     const credential = await issueKey({ scopes: ["tokens:rotate"] });
-    const mine = { credential, body: { current_token: current }, headers: { "Idempotency-Key": "mine" } };
+    const mine = { credential, body: { current_token: current }, ...withKey("mine") };
     const first = await call("POST", "/api/user", mine);
     expect(first.body.user_group.token).toMatch(/^ugt_testing_/);
     expect((await get({ user_group_id: "acme" })).body.user_group.token).toBe(first.body.user_group.token);
@@ -143,7 +142,7 @@ describe("without tokens:read", () => {
   it("its successor after a roll does not see the token in the repeat", async ({ expect }) => {
     const { current } = await rotatedByAnother();
     const old = await issueKey({ scopes: ["tokens:rotate"] });
-    const repeat = { body: { current_token: current }, headers: { "Idempotency-Key": "mine" } };
+    const repeat = { body: { current_token: current }, ...withKey("mine") };
     await call("POST", "/api/user", { credential: old, ...repeat });
     const rolled = await call("POST", `/api/keys/2/roll${inEnvironment()}`, { credential: operator });
     const again = await call("POST", "/api/user", { credential: rolled.body.key, ...repeat });

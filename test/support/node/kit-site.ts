@@ -50,6 +50,8 @@ const pageOf = (serviceUrl: string) => `<!doctype html><title>Kit</title><p role
   }
 </script>`;
 
+const inBrowser = it.skipIf(!hasChromium);
+
 /** What a site with the kit must do, in a server of this kind. */
 export const testSites = (servers: Record<string, StartServer>) =>
   describe.for(Object.entries(servers))("in a server of %s", ([kind, startServer]) => {
@@ -112,63 +114,54 @@ export const testSites = (servers: Record<string, StartServer>) =>
       return page;
     }
 
-    it.skipIf(!hasChromium)(
-      `a page sees its customer, and its API knows who asks${skippedWithoutChromium}`,
-      async ({ expect }) => {
-        const { group } = await groups.ensure({ userGroupId: `shop ${kind}`, name: "Shop" });
-        const { open, requests, onFailure } = await startSite(`shop ${kind}`);
-        expect(await open()).toBe(`Shop 200 {"teamId":${group.teamId},"viewerId":"jane"}`);
-        expect(requests.filter((request) => request !== "GET /favicon.ico 404")).toEqual([
-          "GET / 200",
-          "GET /viewer.js 200",
-          "POST /session 200",
-          "GET /api/viewer 200",
-          "GET /orders 200",
-        ]);
-        expect(onFailure).not.toHaveBeenCalled();
-      },
-    );
+    inBrowser(`a page sees its customer, and its API knows who asks${skippedWithoutChromium}`, async ({ expect }) => {
+      const { group } = await groups.ensure({ userGroupId: `shop ${kind}`, name: "Shop" });
+      const { open, requests, onFailure } = await startSite(`shop ${kind}`);
+      expect(await open()).toBe(`Shop 200 {"teamId":${group.teamId},"viewerId":"jane"}`);
+      expect(requests.filter((request) => request !== "GET /favicon.ico 404")).toEqual([
+        "GET / 200",
+        "GET /viewer.js 200",
+        "POST /session 200",
+        "GET /api/viewer 200",
+        "GET /orders 200",
+      ]);
+      expect(onFailure).not.toHaveBeenCalled();
+    });
 
-    it.skipIf(!hasChromium)(
-      `a page that has no session says why, and asks once${skippedWithoutChromium}`,
-      async ({ expect }) => {
-        const asked = (requests: string[]) => requests.filter((request) => request.startsWith("POST /session"));
-        const signedOut = await startSite(undefined);
-        expect(await signedOut.open()).toBe("code signed_out");
-        expect(asked(signedOut.requests)).toEqual(["POST /session 401"]);
+    inBrowser(`a page that has no session says why, and asks once${skippedWithoutChromium}`, async ({ expect }) => {
+      const asked = (requests: string[]) => requests.filter((request) => request.startsWith("POST /session"));
+      const signedOut = await startSite(undefined);
+      expect(await signedOut.open()).toBe("code signed_out");
+      expect(asked(signedOut.requests)).toEqual(["POST /session 401"]);
 
-        const { group } = await groups.ensure({ userGroupId: `ending ${kind}` });
-        await groups.suspend({ userGroupId: `ending ${kind}` });
-        const { open, requests, minting, onFailure } = await startSite(`ending ${kind}`);
-        expect(await open()).toBe("code user_group_suspended");
-        expect(asked(requests)).toEqual(["POST /session 403"]);
-        await groups.removeByNumber({ teamId: group.teamId });
-        expect(await open()).toBe("code user_group_not_found");
-        expect(asked(requests)).toEqual(["POST /session 404"]);
-        expect(onFailure).not.toHaveBeenCalled();
-        await operator.revokeKey({ ...ENVIRONMENT, id: minting.id });
-        expect(await open()).toBe("code service_unavailable");
-        expect(asked(requests)).toEqual(["POST /session 500"]);
-        expect(onFailure).toHaveBeenCalledExactlyOnceWith(
-          expect.objectContaining({ code: "credential_revoked" }),
-          `ending ${kind}`,
-        );
-      },
-    );
+      const { group } = await groups.ensure({ userGroupId: `ending ${kind}` });
+      await groups.suspend({ userGroupId: `ending ${kind}` });
+      const { open, requests, minting, onFailure } = await startSite(`ending ${kind}`);
+      expect(await open()).toBe("code user_group_suspended");
+      expect(asked(requests)).toEqual(["POST /session 403"]);
+      await groups.removeByNumber({ teamId: group.teamId });
+      expect(await open()).toBe("code user_group_not_found");
+      expect(asked(requests)).toEqual(["POST /session 404"]);
+      expect(onFailure).not.toHaveBeenCalled();
+      await operator.revokeKey({ ...ENVIRONMENT, id: minting.id });
+      expect(await open()).toBe("code service_unavailable");
+      expect(asked(requests)).toEqual(["POST /session 500"]);
+      expect(onFailure).toHaveBeenCalledExactlyOnceWith(
+        expect.objectContaining({ code: "credential_revoked" }),
+        `ending ${kind}`,
+      );
+    });
 
-    it.skipIf(!hasChromium)(
-      `a page tries again while the service is down${skippedWithoutChromium}`,
-      async ({ expect }) => {
-        await groups.ensure({ userGroupId: `down ${kind}` });
-        const { open, requests, goDown, onFailure } = await startSite(`down ${kind}`);
-        goDown();
-        expect(await open()).toBe("code service_unavailable");
-        expect(requests.filter((request) => request === "POST /session 503")).toHaveLength(4);
-        expect(onFailure).toHaveBeenCalledWith(expect.objectContaining({ code: "network_error" }), `down ${kind}`);
-      },
-    );
+    inBrowser(`a page tries again while the service is down${skippedWithoutChromium}`, async ({ expect }) => {
+      await groups.ensure({ userGroupId: `down ${kind}` });
+      const { open, requests, goDown, onFailure } = await startSite(`down ${kind}`);
+      goDown();
+      expect(await open()).toBe("code service_unavailable");
+      expect(requests.filter((request) => request === "POST /session 503")).toHaveLength(4);
+      expect(onFailure).toHaveBeenCalledWith(expect.objectContaining({ code: "network_error" }), `down ${kind}`);
+    });
 
-    it.skipIf(!hasChromium)(
+    inBrowser(
       `an API that asks the service sees the end of a session at once${skippedWithoutChromium}`,
       async ({ expect }) => {
         const userGroupId = `online ${kind}`;

@@ -2,7 +2,7 @@ import { evictDurableObject, listDurableObjectIds } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { describe, it, vi } from "vitest";
 import { REGISTRY_NAME } from "../../../../src/domain/placement.ts";
-import { type Answer, call, codeOf } from "../../../support/client.ts";
+import { type Answer, call, codeOf, invalid } from "../../../support/client.ts";
 import { operatorPath, ROUTES } from "../../../support/routes.ts";
 import { inEnvironment, issueKey, issueOperator, newIntegrator, operator } from "../../../support/states.ts";
 
@@ -60,57 +60,6 @@ describe("GET /api/environments", () => {
     for (const fields of [{ name: "" }, { workspace: "A" }, { environment: "untagged" }, { scopes: [] }])
       expect((await issue(fields)).status).toBe(422);
     expect((await list()).body).toEqual(nothing);
-  });
-
-  it("pages to the end with each environment once, at any limit", async ({ expect }) => {
-    for (let index = 0; index < 7; index += 1) await issue({ workspace: `w-${index}` });
-    const all = (await listed()).map(({ workspace }: { workspace: string }) => workspace);
-    expect(all).toHaveLength(7);
-    for (const limit of [1, 3, 7, 1000]) {
-      const seen: string[] = [];
-      const pages: number[] = [];
-      let query = `?limit=${limit}`;
-      for (let cursor: string | null = ""; cursor !== null; query = `?limit=${limit}&cursor=${cursor}`) {
-        const { body } = await list(query);
-        seen.push(...body.environments.map(({ workspace }: { workspace: string }) => workspace));
-        pages.push(body.environments.length);
-        cursor = body.next_cursor;
-      }
-      expect(seen).toEqual(all);
-      expect(pages).toHaveLength(Math.ceil(7 / limit));
-    }
-  });
-
-  it("shows 100 a page unless asked for more", async ({ expect }) => {
-    for (let index = 0; index < 101; index += 1) await issue({ workspace: `w-${index}` });
-    const { body } = await list();
-    expect(body.environments).toHaveLength(100);
-    expect((await list(`?cursor=${body.next_cursor}`)).body.environments).toHaveLength(1);
-    expect((await list("?limit=1000")).body.environments).toHaveLength(101);
-  });
-
-  it.for([
-    ["?limit=0", "limit"],
-    ["?limit=1001", "limit"],
-    ["?limit=x", "limit"],
-    ["?limit=1&limit=2", "limit"],
-    ["?cursor=x", "cursor"],
-    ["?cursor=", "cursor"],
-    ["?page=2", "page"],
-    ["?workspace=acme", "workspace"],
-    ["?environment=Testing", "environment"],
-  ] as const)("refuses the query %s", async ([query, path], { expect }) => {
-    expect(await list(query)).toMatchObject({
-      status: 422,
-      body: { error: { code: "invalid_body", issues: [{ path: [path] }] } },
-    });
-  });
-
-  it("refuses the cursor of a list by prefix", async ({ expect }) => {
-    const { key, tokenOf } = await newIntegrator();
-    for (const id of ["a1", "a2"]) await tokenOf(id);
-    const { body } = await call("GET", "/api/user_groups?user_group_id_prefix=a&limit=1", { credential: key });
-    expect(codeOf(await list(`?cursor=${body.next_cursor}`))).toEqual([422, "invalid_body"]);
   });
 
   it("keeps the environments when the registry is evicted", async ({ expect }) => {
@@ -178,8 +127,7 @@ describe("the location of an environment", () => {
   it.for(["WEUR", "eu", "", null, ["weur"]])(
     "is none that the platform does not know: %j",
     async (location, { expect }) => {
-      const answer = await issue({ location });
-      expect(answer).toMatchObject({ status: 422, body: { error: { issues: [{ path: ["location"] }] } } });
+      expect(await issue({ location })).toMatchObject(invalid("location"));
       expect(await listed()).toEqual([]);
     },
   );
@@ -190,26 +138,18 @@ describe("the location of an environment", () => {
     ["one where there was none", undefined, "weur"],
   ] as const)("cannot be given with a later key: %s", async ([, first, later], { expect }) => {
     await issue({ location: first });
-    const { body, status } = await issue({ location: later });
-    expect([status, body.error.issues]).toEqual([422, LOCATION_REFUSED]);
+    await call("DELETE", `/api/keys/1${inEnvironment()}`, { credential: operator });
+    expect((await issue({ location: later })).body.error.issues).toEqual(LOCATION_REFUSED);
     expect((await issue()).body.api_key.id).toBe(2);
     expect(await listed()).toMatchObject([{ location: first ?? null }]);
-  });
-
-  it("cannot be changed after its keys were revoked", async ({ expect }) => {
-    await issue({ location: "weur" });
-    await call("DELETE", `/api/keys/1${inEnvironment()}`, { credential: operator });
-    for (const location of ["weur", "enam"]) expect((await issue({ location })).status).toBe(422);
   });
 
   it.for(["weur", undefined])(
     "stays as it was recorded when the first key is issued again: %s",
     async (again, { expect }) => {
       await issue({ location: "weur" }, brokenEnv("issueKey").callEnv);
-      for (const location of ["enam", "apac"]) {
-        const { body, status } = await issue({ location });
-        expect([status, body.error.issues]).toEqual([422, LOCATION_REFUSED]);
-      }
+      for (const location of ["enam", "apac"])
+        expect((await issue({ location })).body.error.issues).toEqual(LOCATION_REFUSED);
       const { placements, callEnv } = brokenEnv();
       expect((await issue({ location: again }, callEnv)).status).toBe(201);
       expect(new Set(placements.map(([, options]) => JSON.stringify(options)))).toEqual(
@@ -223,15 +163,6 @@ describe("the location of an environment", () => {
     await issue({}, brokenEnv("issueKey").callEnv);
     expect((await issue({ location: "weur" })).status).toBe(422);
     expect((await issue()).status).toBe(201);
-  });
-
-  it("is not a field of other calls", async ({ expect }) => {
-    await issue();
-    const roll = await call("POST", `/api/keys/1/roll${inEnvironment()}`, {
-      credential: operator,
-      body: { location: "weur" },
-    });
-    expect(codeOf(roll)).toEqual([422, "invalid_body"]);
   });
 });
 
@@ -271,15 +202,6 @@ describe("an operator names an environment", () => {
       });
     }
     expect((await call("GET", "/api/events", { credential: operator })).status).toBe(200);
-  });
-
-  it("by untagged where it has no tag", async ({ expect }) => {
-    const { tokenOf } = await newIntegrator({ environment: null });
-    await tokenOf("acme");
-    const { body } = await call("GET", `/api/user_groups${inEnvironment("acme", "untagged")}`, {
-      credential: operator,
-    });
-    expect(body.user_groups).toMatchObject([{ provided_id: "acme", api_environment_tag: null }]);
   });
 
   it("and sees no other", async ({ expect }) => {

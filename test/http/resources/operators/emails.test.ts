@@ -74,12 +74,6 @@ describe("an operator with an email", () => {
     ]);
   });
 
-  it("is one of ten that are issued at the same time", async ({ expect }) => {
-    const answers = await Promise.all(Array.from({ length: 10 }, (_, index) => issue({ key: index % 2 === 0 })));
-    expect(answers.filter(({ status }) => status === 201)).toHaveLength(1);
-    expect(await list()).toHaveLength(1);
-  });
-
   it("keeps it when the key is rolled, for the whole grace", async ({ expect }) => {
     await issue();
     const { body } = await roll(1, { grace_seconds: 3600 });

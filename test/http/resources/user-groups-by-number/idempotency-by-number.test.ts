@@ -1,17 +1,15 @@
 import { describe, it } from "vitest";
 import { ENVIRONMENT_BYTES_MAX } from "../../../../common/limits.ts";
-import { byNumber, rowsOf } from "../../../support/by-number.ts";
-import { type Answer, call, codeOf } from "../../../support/client.ts";
+import { byNumber, IN_ACME, rowsOf } from "../../../support/by-number.ts";
+import { type Answer, call, codeOf, tagOf } from "../../../support/client.ts";
 import { CREDENTIAL_PATTERN } from "../../../support/credential-pattern.ts";
-import { issueKey, issueOperator, newIntegrator } from "../../../support/states.ts";
+import { issueKey, issueOperator, newIntegrator, withKey } from "../../../support/states.ts";
 import { setDatabaseSize } from "../../../support/storage.ts";
 
 const DIRECTORY = "acme/Testing";
 const REUSED = [422, "idempotency_key_reused"];
-const IN_ACME = { workspace: "acme", environment: "Testing" };
 
-const withKey = (key: string) => ({ headers: { "Idempotency-Key": key } });
-const comparable = ({ status, headers, body }: Answer) => [status, headers.get("ETag"), JSON.stringify(body)];
+const comparable = (answer: Answer) => [answer.status, tagOf(answer), JSON.stringify(answer.body)];
 const replayed = ({ headers }: Answer) => headers.get("Idempotent-Replayed");
 
 /** An integrator with the groups 1 and 2, and an operator of its environment, who calls by number as it does. */

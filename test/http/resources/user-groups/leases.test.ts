@@ -2,11 +2,11 @@ import { env } from "cloudflare:workers";
 import { describe, it, vi } from "vitest";
 import { CONTENT_FIELDS } from "../../../../common/content.ts";
 import { LeaseRequests } from "../../../../src/domain/user-groups/lease-requests.ts";
-import { call, codeOf } from "../../../support/client.ts";
+import { codeOf } from "../../../support/client.ts";
 import { NOW } from "../../../support/clock.ts";
 import { logLines } from "../../../support/each-test.ts";
 import { failingKv, hangingKv, replaceKv } from "../../../support/hostile-kv.ts";
-import { newIntegrator, rotatedWithGrace } from "../../../support/states.ts";
+import { newIntegrator, rotatedWithGrace, withKey } from "../../../support/states.ts";
 import { answeredBy, query, STALE, view } from "../../../support/viewers.ts";
 import { watchedEnv } from "../../../support/watched-env.ts";
 
@@ -118,19 +118,11 @@ describe("a change and KV", () => {
   it("an expired lease, and a repeated call, cost no delete", async ({ expect }) => {
     const pass = stopClock();
     const { watched, costs } = watchedEnv();
-    const { leasedTokenOf, key } = await newIntegrator({}, watched);
+    const { leasedTokenOf, rotate } = await newIntegrator({}, watched);
     const token = await leasedTokenOf("acme");
-    const rotateOnce = () =>
-      call("POST", "/api/user", {
-        credential: key,
-        env: watched,
-        body: { current_token: token },
-        headers: { "Idempotency-Key": "k" },
-      });
     pass(301);
     costs.kv.length = 0;
-    await rotateOnce();
-    await rotateOnce();
+    for (const _ of [1, 2]) await rotate(token, {}, withKey("k"));
     expect(costs.kv).toEqual([]);
   });
 
@@ -159,16 +151,15 @@ describe("a change and KV", () => {
     expect((await remove(rotated.body.user_group.token)).status).toBe(200);
   });
 
-  it.for(["POST", "DELETE"] as const)("%s is answered and in force while KV hangs", async (method, { expect }) => {
-    const { leasedTokenOf, key } = await newIntegrator();
-    const token = await leasedTokenOf("acme");
+  it.for(["rotate", "remove"] as const)("%s is answered and in force while KV hangs", async (name, { expect }) => {
+    const integrator = await newIntegrator();
+    const token = await integrator.leasedTokenOf("acme");
     const release = hangingKv();
     const onResponse = vi.fn(async () => {
       expect(codeOf(await view(token))).toEqual([401, "credential_revoked"]);
       release();
     });
-    const body = { current_token: token };
-    expect((await call(method, "/api/user", { credential: key, body, onResponse })).status).toBe(200);
+    expect((await integrator[name](token, {}, { onResponse })).status).toBe(200);
     expect(onResponse).toHaveBeenCalledOnce();
   });
 });
@@ -265,25 +256,23 @@ describe("a viewer that accepts a stale answer", () => {
   });
 
   const group = { teamId: 1, providedId: "a", name: "a", mapping: null, properties: null, validUntil: null };
-  const readAt = Date.now();
+  const leaseOf = (fields: object, readAt: number | null = Date.now()) =>
+    JSON.stringify({ readAt, group: { ...group, ...fields } });
 
   it.for([
     ["no JSON", "{"],
     ["null", "null"],
-    ["JSON of another shape", JSON.stringify({ readAt, group: { ...group, teamId: "1" } })],
-    ["properties that are no JSON", JSON.stringify({ readAt, group: { ...group, properties: "{" } })],
-    ["a mapping that is no object", JSON.stringify({ readAt, group: { ...group, mapping: "1" } })],
+    ["JSON of another shape", leaseOf({ teamId: "1" })],
+    ["properties that are no JSON", leaseOf({ properties: "{" })],
+    ["a mapping that is no object", leaseOf({ mapping: "1" })],
     ["an entry of version 0.2", JSON.stringify(group)],
-    ["no time", JSON.stringify({ readAt: null, group })],
-    ["properties that are the text null", JSON.stringify({ readAt, group: { ...group, properties: "null" } })],
-    ["properties that are a list", JSON.stringify({ readAt, group: { ...group, properties: "[1]" } })],
-    ["a mapping that is a list", JSON.stringify({ readAt, group: { ...group, mapping: "[]" } })],
-    ...CONTENT_FIELDS.map((field) => [
-      `no ${field}`,
-      JSON.stringify({ readAt, group: { ...group, [field]: undefined } }),
-    ]),
-    ["another group", JSON.stringify({ readAt, group: { ...group, teamId: 2 } })],
-    ["a grace that has ended", JSON.stringify({ readAt, group: { ...group, validUntil: 1 } })],
+    ["no time", leaseOf({}, null)],
+    ["properties that are the text null", leaseOf({ properties: "null" })],
+    ["properties that are a list", leaseOf({ properties: "[1]" })],
+    ["a mapping that is a list", leaseOf({ mapping: "[]" })],
+    ...CONTENT_FIELDS.map((field) => [`no ${field}`, leaseOf({ [field]: undefined })]),
+    ["another group", leaseOf({ teamId: 2 })],
+    ["a grace that has ended", leaseOf({ validUntil: 1 })],
   ])("is answered by the directory where KV holds %s", async ([, value = ""], { expect }) => {
     const { leasedTokenOf } = await newIntegrator();
     const token = await leasedTokenOf("acme");

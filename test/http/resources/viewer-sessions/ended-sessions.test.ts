@@ -2,10 +2,11 @@ import { evictAllDurableObjects, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { afterEach, beforeEach, describe, it, vi } from "vitest";
 import { ENDED_SESSIONS_MAX } from "../../../../common/limits.ts";
+import { byNumber } from "../../../support/by-number.ts";
 import { type Answer, call, codeOf } from "../../../support/client.ts";
 import { NOW } from "../../../support/clock.ts";
-import { bearer, claimsIn, restore, sessionOf, setSuspended } from "../../../support/sessions.ts";
-import { issueKey, newIntegrator } from "../../../support/states.ts";
+import { bearer, claimsIn, sessionOf, setSuspended } from "../../../support/sessions.ts";
+import { issueKey, newIntegrator, withKey } from "../../../support/states.ts";
 import { inDirectory } from "../../../support/storage.ts";
 import { view } from "../../../support/viewers.ts";
 
@@ -72,14 +73,12 @@ describe("POST /api/viewer_sessions/end", () => {
   });
 
   it("ends the sessions of a person that were minted after a change which could not be stored", async ({ expect }) => {
-    const { key, sessions, token } = await start();
+    const { key, sessions, token, rotate } = await start();
     const full = "SELECT RAISE(ABORT, 'no room')";
     await inDirectory(({ sql }) =>
       sql.exec(`CREATE TRIGGER full BEFORE INSERT ON stored_responses BEGIN ${full}; END`),
     );
-    const headers = { "Idempotency-Key": "k" };
-    const body = { current_token: token };
-    expect((await call("POST", "/api/user", { credential: key, headers, body })).status).toBe(500);
+    expect((await rotate(token, {}, withKey("k"))).status).toBe(500);
     await inDirectory(({ sql }) => sql.exec("DROP TRIGGER full"));
     const session = await sessions({ viewer_id: "ann" });
     await evictAllDurableObjects();
@@ -125,15 +124,6 @@ describe("POST /api/viewer_sessions/end", () => {
     expect(await events()).toHaveLength(2);
   });
 
-  it("ends the session of a suspended group for good", async ({ expect }) => {
-    const { key, sessions } = await start();
-    const session = await sessions();
-    await setSuspended(key, true);
-    await end(key, { session });
-    await setSuspended(key, false);
-    expect(codeOf(await view(session))).toEqual(REVOKED);
-  });
-
   it.for([
     ["nothing", {}],
     ["a viewer without a group", { viewer_id: "ann" }],
@@ -163,11 +153,8 @@ describe("POST /api/viewer_sessions/end", () => {
       { path: ["session"], message: expect.stringContaining("in this environment") },
     ]);
     expect((await view(session)).status).toBe(200);
-    expect(codeOf(await end(key, { user_group_id: "unknown" }))).toEqual([404, "user_group_not_found"]);
-    expect(codeOf(await end(key, { user_group_id: "unknown", viewer_id: "ann" }))).toEqual([
-      404,
-      "user_group_not_found",
-    ]);
+    for (const person of [{}, { viewer_id: "ann" }])
+      expect(codeOf(await end(key, { user_group_id: "unknown", ...person }))).toEqual([404, "user_group_not_found"]);
   });
 
   it("ends no answer of a session that may be stale, and each after that time", async ({ expect }) => {
@@ -245,47 +232,25 @@ describe("POST /api/viewer_sessions/end", () => {
     await end(key, { session });
     await end(key, { user_group_id: "acme", viewer_id: "ann" });
     const stub = env.GROUP_DIRECTORY.getByName("acme/Testing");
-    const count = () => inDirectory(({ sql }) => sql.exec("SELECT count(*) AS n FROM ended_sessions").one().n);
-    const alarm = () => runInDurableObject(stub, (directory) => directory.alarm());
-    setMinutes(64.9);
-    await alarm();
-    expect(await count()).toBe(2);
-    setMinutes(65);
-    await alarm();
-    expect(await count()).toBe(0);
+    const countAt = async (minutes: number) => {
+      setMinutes(minutes);
+      await runInDurableObject(stub, (directory) => directory.alarm());
+      return inDirectory(({ sql }) => sql.exec("SELECT count(*) AS n FROM ended_sessions").one().n);
+    };
+    expect([await countAt(64.9), await countAt(65)]).toEqual([2, 0]);
     expect(codeOf(await view(session))).toEqual([401, "credential_expired"]);
   });
 });
 
-it("ends and views that race leave no session that views after its end, and refuse no fresh one", async ({
-  expect,
-}) => {
+it.for<[string, (key: string) => Promise<Answer>, (key: string) => Promise<Answer>]>([
+  ["deleted, and is restored", (key) => byNumber(key).remove(1), (key) => byNumber(key).restore(1)],
+  ["suspended, and is resumed", (key) => setSuspended(key, true), (key) => setSuspended(key, false)],
+])("an end stays in force when the session's group was %s", async ([, stop, goOn], { expect }) => {
   const { key, sessions } = await start();
-  const late: string[] = [];
-  const refused: string[] = [];
-  const client = async (viewerId: string) => {
-    for (let round = 0; round < 12; round += 1) {
-      const session = await sessions({ viewer_id: viewerId });
-      if ((await view(session)).status !== 200) refused.push(session);
-      const racing = [view(session), view(session)];
-      const targets = [{ session }, { user_group_id: "acme", viewer_id: viewerId }];
-      await end(key, targets[round % 2] ?? {});
-      if ((await view(session)).status !== 401) late.push(session);
-      await Promise.all(racing);
-    }
-  };
-  await Promise.all(Array.from({ length: 8 }, (_, n) => client(`viewer ${n}`)));
-  expect([late.length, refused.length]).toEqual([0, 0]);
-});
-
-it("an end stays in force when the session's group was deleted, and is restored", async ({ expect }) => {
-  const { key, tokenOf, remove } = await newIntegrator();
-  const token = await tokenOf("acme");
-  const [ended, open] = [await sessionOf(key), await sessionOf(key)];
-  await remove(token);
-  const answer = await call("POST", "/api/viewer_sessions/end", { credential: key, body: { session: ended } });
-  expect(answer.status).toBe(200);
-  await restore(key, 1);
-  expect(codeOf(await view(ended))).toEqual([401, "credential_revoked"]);
+  const [ended, open] = [await sessions(), await sessions()];
+  await stop(key);
+  expect((await end(key, { session: ended })).status).toBe(200);
+  await goOn(key);
+  expect(codeOf(await view(ended))).toEqual(REVOKED);
   expect((await view(open)).status).toBe(200);
 });

@@ -5,18 +5,9 @@ import { JWKS_SECONDS } from "../../../../common/limits.ts";
 import { call, codeOf } from "../../../support/client.ts";
 import { NOW } from "../../../support/clock.ts";
 import { claimsIn, sessionOf } from "../../../support/sessions.ts";
+import { isolateAt, type Step } from "../../../support/signing-ring.ts";
 import { newIntegrator } from "../../../support/states.ts";
 import { view } from "../../../support/viewers.ts";
-
-const K1 = `k1:${new Uint8Array(32).fill(1).toBase64()}`;
-const K2 = `k2:${new Uint8Array(32).fill(2).toBase64()}`;
-
-/** The steps of a rotation: which keys SIGNING_KEYS holds, the one that signs first. */
-const STEPS = { k1: K1, "k1,k2": `${K1},${K2}`, "k2,k1": `${K2},${K1}`, k2: K2 } as const;
-type Step = keyof typeof STEPS;
-const ORDER: Step[] = ["k1", "k1,k2", "k2,k1", "k2"];
-
-const isolateAt = (step: Step): Env => ({ ...env, SIGNING_KEYS: STEPS[step] });
 
 /** Issues a key in an isolate of this step. */
 async function issueKeyAt(step: Step): Promise<string> {
@@ -224,7 +215,7 @@ describe("signing keys that rotate in steps", () => {
     const { key } = await acmeAt("k1");
     const old = await sessionOf(key, { expires_in_seconds: 3600 }, isolateAt("k1"));
     const verifier = new CachingVerifier();
-    for (const step of ORDER.slice(0, 3)) {
+    for (const step of ["k1", "k1,k2", "k2,k1"] as const) {
       expect((await view(old, {}, isolateAt(step))).status).toBe(200);
       passSeconds(JWKS_SECONDS);
       expect(await verifier.accepts(old, isolateAt(step))).toBe(true);

@@ -1,5 +1,5 @@
 import { describe, it, vi } from "vitest";
-import { call, codeOf } from "../../../support/client.ts";
+import { call } from "../../../support/client.ts";
 import { sessionOf } from "../../../support/sessions.ts";
 import { inEnvironment, issueKey, issueOperator, newIntegrator, operator } from "../../../support/states.ts";
 
@@ -8,82 +8,59 @@ const NOW = new Date("2026-03-01T10:30:00.000Z");
 const whoami = (credential: string | undefined, headers: Record<string, string> = {}) =>
   call("GET", "/api/whoami", { credential, headers });
 
-function stopClock(): void {
-  vi.useFakeTimers({ now: NOW, toFake: ["Date"] });
+const IN_A_MINUTE = "2026-03-01T10:31:00.000Z";
+const ACME = { workspace: "acme", environment: "Testing" };
+const OF_ACME = { id: 1, name: "Acme Inc.", ...ACME, audience: "acme/Testing" };
+const NOWHERE = { workspace: null, environment: null };
+
+/** An integrator with the group acme, and its token. */
+async function newGroup() {
+  const integrator = await newIntegrator();
+  return { ...integrator, token: await integrator.tokenOf("acme", { name: "Acme Inc." }) };
 }
 
 describe("GET /api/whoami", () => {
-  it("shows an API key: its environment and scopes", async ({ expect }) => {
-    stopClock();
-    const key = await issueKey({ name: "renderer", scopes: ["tokens:read", "groups:read"], expires_in_seconds: 60 });
-    expect((await whoami(key)).body).toEqual({
-      success: 1,
-      caller: {
-        kind: "api_key",
-        id: 1,
-        name: "renderer",
-        workspace: "acme",
-        environment: "Testing",
-        scopes: ["groups:read", "tokens:read"],
-        expires_at: "2026-03-01T10:31:00.000Z",
+  it.for<[string, () => Promise<string>, object]>([
+    [
+      "an API key, with its environment and scopes",
+      () => issueKey({ name: "renderer", scopes: ["tokens:read", "groups:read"], expires_in_seconds: 60 }),
+      {
+        ...{ kind: "api_key", id: 1, name: "renderer", ...ACME },
+        ...{ scopes: ["groups:read", "tokens:read"], expires_at: IN_A_MINUTE },
       },
-    });
-  });
-
-  it("shows an operator: no environment, and the role", async ({ expect }) => {
-    stopClock();
-    const key = await issueOperator("support", { name: "ada", expires_in_seconds: 60 });
-    expect((await whoami(key)).body).toEqual({
-      success: 1,
-      caller: {
-        kind: "operator",
-        id: 1,
-        name: "ada",
-        workspace: null,
-        environment: null,
-        role: "support",
-        expires_at: "2026-03-01T10:31:00.000Z",
+    ],
+    [
+      "an operator, with the role and no environment",
+      () => issueOperator("support", { name: "ada", expires_in_seconds: 60 }),
+      { kind: "operator", id: 1, name: "ada", ...NOWHERE, role: "support", expires_at: IN_A_MINUTE },
+    ],
+    [
+      "the bootstrap token as the admin without a number",
+      async () => operator,
+      { kind: "operator", id: null, name: "bootstrap", ...NOWHERE, role: "admin", expires_at: null },
+    ],
+    [
+      "the token of a group",
+      async () => (await newGroup()).token,
+      { kind: "user_group_token", ...OF_ACME, expires_at: null },
+    ],
+    [
+      "a token in its grace, with its end",
+      async () => {
+        const { token, rotate } = await newGroup();
+        await rotate(token, { grace_seconds: 60 });
+        return token;
       },
-    });
-  });
-
-  it("shows the bootstrap token as the admin without a number", async ({ expect }) => {
-    expect((await whoami(operator)).body).toEqual({
-      success: 1,
-      caller: {
-        kind: "operator",
-        id: null,
-        name: "bootstrap",
-        workspace: null,
-        environment: null,
-        role: "admin",
-        expires_at: null,
-      },
-    });
-  });
-
-  it("shows the token of a group: number, name, and the end of a grace", async ({ expect }) => {
-    stopClock();
-    const { rotate, tokenOf } = await newIntegrator();
-    await tokenOf("another");
-    const old = await tokenOf("acme", { name: "Acme Inc." });
-    const current = (await rotate(old, { grace_seconds: 60 })).body.user_group.token;
-    const caller = {
-      kind: "user_group_token",
-      id: 2,
-      name: "Acme Inc.",
-      workspace: "acme",
-      environment: "Testing",
-      audience: "acme/Testing",
-      expires_at: null,
-    };
-    expect((await whoami(current)).body).toEqual({ success: 1, caller });
-    expect((await whoami(old)).body).toEqual({
-      success: 1,
-      caller: { ...caller, expires_at: "2026-03-01T10:31:00.000Z" },
-    });
-    vi.setSystemTime(NOW.getTime() + 60_000);
-    expect(codeOf(await whoami(old))).toEqual([401, "credential_revoked"]);
+      { kind: "user_group_token", ...OF_ACME, expires_at: IN_A_MINUTE },
+    ],
+    [
+      "a viewer session",
+      async () => sessionOf((await newGroup()).key, { viewer_id: "ann", expires_in_seconds: 60 }),
+      { kind: "viewer_session", ...OF_ACME, expires_at: IN_A_MINUTE },
+    ],
+  ])("shows %s", async ([, credentialOf, caller], { expect }) => {
+    vi.useFakeTimers({ now: NOW, toFake: ["Date"] });
+    expect((await whoami(await credentialOf())).body).toEqual({ success: 1, caller });
   });
 
   it("answers the page of any origin for the token of a group", async ({ expect }) => {

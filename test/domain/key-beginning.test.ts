@@ -4,19 +4,13 @@ import { BOOTSTRAP } from "../../src/domain/credentials/caller.ts";
 import { mintCredential, newNonce } from "../../src/domain/credentials/credential.ts";
 import { readBeginning } from "../../src/domain/credentials/key-beginning.ts";
 import { REGISTRY_NAME } from "../../src/domain/placement.ts";
-import { call } from "../support/client.ts";
 import { ringOfKeys } from "../support/signing-ring.ts";
-import { inEnvironment, issueKey, issueOperator, newIntegrator, operator } from "../support/states.ts";
+import { newIntegrator } from "../support/states.ts";
 
 const cause = { requestId: "a test" };
 const presented = { ...cause, key: "bootstrap" } as const;
 const registry = () => env.REGISTRY.getByName(REGISTRY_NAME);
 const directory = () => env.GROUP_DIRECTORY.getByName("acme/Testing");
-const found = async (...ids: number[]) => {
-  const result = await directory().findKeys({ ...BOOTSTRAP, ...cause }, ids);
-  return result.ok ? result.value.map(({ key, ending }) => ({ id: key.id, ...ending })) : [];
-};
-const change = (method: string, path: string, body: object) => call(method, path, { credential: operator, body });
 
 describe("the beginning of a credential", () => {
   const mint = async (signingId: string, claim: Parameters<typeof mintCredential>[1]) =>
@@ -64,34 +58,6 @@ describe("the beginning of a credential", () => {
   );
 });
 
-describe("keys by number", () => {
-  it("have the event that revoked them, with its author and reason", async ({ expect }) => {
-    await issueKey();
-    await issueKey();
-    await change("DELETE", `/api/keys/1${inEnvironment()}`, { reason: "leaked" });
-    expect(await found(1, 2, 3)).toEqual([
-      expect.objectContaining({ type: "api_key.revoked", actor: { kind: "operator", id: null, name: "bootstrap" } }),
-      { id: 2 },
-    ]);
-    expect(await found(1)).toMatchObject([{ details: { reason: "leaked" } }]);
-  });
-
-  it("have the event that rolled them, also with a grace, among others of the same name", async ({ expect }) => {
-    await issueKey();
-    await issueKey();
-    await change("POST", `/api/keys/1/roll${inEnvironment()}`, { grace_seconds: 3600, reason: "yearly" });
-    await issueKey();
-    expect(await found(1)).toMatchObject([{ type: "api_key.rolled", details: { reason: "yearly", successor_id: 3 } }]);
-  });
-
-  it("are found among operators too", async ({ expect }) => {
-    await issueOperator("viewer");
-    await change("DELETE", "/api/operators/1", { reason: "left" });
-    const result = await registry().findOperators(presented, [1, 9]);
-    expect(result).toMatchObject({ ok: true, value: { found: [{ ending: { details: { reason: "left" } } }] } });
-  });
-});
-
 describe("newest events", () => {
   it("come newest first, in pages, of one group, and from a time on", async ({ expect }) => {
     const { get } = await newIntegrator();
@@ -115,15 +81,4 @@ describe("newest events", () => {
       value: { events: [], next: null },
     });
   });
-});
-
-it("environments are found by any part of their names", async ({ expect }) => {
-  for (const workspace of ["acme", "globex", "macme"]) await issueKey({ workspace });
-  const names = async (query: object) => {
-    const listed = await registry().listEnvironments(presented, { start: 0, limit: 10, ...query });
-    return listed.ok ? [listed.value.environments.map(({ name }) => name), listed.value.next] : listed;
-  };
-  expect(await names({ search: "acme" })).toEqual([["acme/Testing", "macme/Testing"], null]);
-  expect(await names({ search: "acme", limit: 1 })).toEqual([["acme/Testing"], 3]);
-  expect(await names({ search: "%" })).toEqual([[], null]);
 });
