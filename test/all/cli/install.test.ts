@@ -25,7 +25,9 @@ function bareCopy(): string {
 
 /** What npm has installed, by its own record: paths below `node_modules`. */
 const installedIn = (copy: string): string[] =>
-  Object.keys(JSON.parse(readFileSync(join(copy, "node_modules/.package-lock.json"), "utf8")).packages);
+  Object.keys(JSON.parse(readFileSync(join(copy, "node_modules/.package-lock.json"), "utf8")).packages).filter((path) =>
+    path.startsWith("node_modules/"),
+  );
 
 /** Runs `npm start` until it has printed its address. Returns that, and what it printed before. */
 async function start(copy: string, env: NodeJS.ProcessEnv = {}) {
