@@ -232,7 +232,7 @@ const isMasked = (error: unknown): boolean => error instanceof Error && error.me
 const damagedError = (name: string, cause: unknown): DurableObjectDamaged =>
   new DurableObjectDamaged(
     `The database of ${name} is damaged or cannot be opened: ${cause}. Check the disk and the owner of the file, and restore it from a ` +
-      "backup: docs/operators/drills.md has the steps.",
+      "backup: docs/operators/customers.md has the steps.",
     { cause },
   );
 

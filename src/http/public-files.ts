@@ -1,4 +1,5 @@
 import { ANSWER_HELD_BYTES_MIN } from "../../common/limits.ts";
+import { MOVED_PAGES } from "../../common/moved-pages.ts";
 import { hasConsole } from "../../common/settings/settings.ts";
 import { version } from "../../package.json";
 import type { AppEnv, RequestContext } from "./app-env.ts";
@@ -90,6 +91,8 @@ for (const [path, file] of Object.entries(DOCUMENTS))
 publicFiles.use(`${DOCS}/*`, allowMethods("GET", "HEAD")).get(`${DOCS}/*`, (c) => {
   const { path } = c.req;
   if (!DOCUMENT.test(path)) return refuse(c, { code: "route_not_found" });
+  const [, name = "", extension = ""] = /^\/docs\/([\w-]+)(\.md)?$/.exec(path) ?? [];
+  if (Object.hasOwn(MOVED_PAGES, name)) return movedTo(c, `${DOCS}/${MOVED_PAGES[name]}${extension}`);
   if (AS_IT_IS.test(path)) return respondWithFile(c, path, PROTECTION);
   return isBrowser(c.req.header("Accept"))
     ? respondWithFile(c, `${path}.html`, { ...PROTECTION, Vary: "Accept" }, MISSING)
@@ -121,6 +124,10 @@ function kitHeaders(env: Env, path: string, extension: string): Record<string, s
     }),
   };
 }
+
+/** Redirects to another path for good. Browsers keep the fragment. */
+const movedTo = (c: RequestContext<AppEnv>, Location: string): Response =>
+  new Response(null, { status: 301, headers: { ...c.get("headers"), Location } });
 
 /**
  * Responds with a file of `public/`, its own headers and `headers`. If the Worker was deployed without the file, it refuses with

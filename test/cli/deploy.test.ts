@@ -318,18 +318,6 @@ describe.skipIf(missing !== "")(
   },
 );
 
-it("symptoms.md searches the log of a box that has no Node but that of the release", ({ expect }) => {
-  const page = readFileSync("docs/operators/symptoms.md", "utf8");
-  const onBox = documented(page.split("```")[0]).join("\n");
-  const fields = /^fields\(\) \{[\s\S]*?^\}/m.exec(page)?.[0] ?? "";
-  const bin = newFolder();
-  symlinkSync(process.execPath, join(bin, "node"));
-  const commands = `${moved(onBox, { "/opt/user-group-service/current/bin": bin })}\n${fields}\necho '{"status":200}' | fields status path`;
-  expect(execFileSync("/bin/bash", ["-euc", commands], { env: { PATH: "/nowhere" }, encoding: "utf8" })).toBe(
-    "200  -\n",
-  );
-});
-
 it("the command of the Containerfile runs the service", async ({ expect }) => {
   const containerfile = readFileSync("deploy/Containerfile", "utf8");
   const [program = "", ...args] = JSON.parse(/^CMD (.*)$/m.exec(containerfile)?.[1] ?? "[]") as string[];

@@ -4,6 +4,7 @@ import { dirname, join } from "node:path";
 import { promisify } from "node:util";
 import { gzipSync } from "node:zlib";
 import { describe, inject, it } from "vitest";
+import { MOVED_PAGES } from "../../common/moved-pages.ts";
 import openapi from "../../public/openapi.json" with { type: "json" };
 import { call } from "../support/node/client.ts";
 import { newFolder } from "../support/node/new-folder.ts";
@@ -128,6 +129,17 @@ describe("the pages of a running service", () => {
       expect([head.status, await head.text()]).toEqual([200, ""]);
     },
   );
+
+  it.for(
+    Object.entries(MOVED_PAGES).flatMap(([from, to]) => ["", ".md"].map((end) => [from + end, to + end] as const)),
+  )("/docs/%s leads to /docs/%s, where its content is now", async ([from, to], { expect }) => {
+    for (const method of ["GET", "HEAD"]) {
+      const response = await fetch(`${url}/docs/${from}`, { method, redirect: "manual" });
+      expect([response.status, response.headers.get("Location")]).toEqual([301, `/docs/${to}`]);
+    }
+    expect((await crawled).get(`/docs/${to}`)?.status).toBe(200);
+    expect(existsSync(join(folder, "public/docs", from.endsWith(".md") ? from : `${from}.html`))).toBe(false);
+  });
 
   it.for([
     ...["/nothing", "/docs.html", "/index.html", "/api/openapi.json"],

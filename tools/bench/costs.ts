@@ -211,7 +211,7 @@ export function monthlyDollars({ groups, pageViews, changesPerGroup }: Month): R
   };
 }
 
-/** The months that docs/operators/costs.md shows. */
+/** The months that docs/operators/cloudflare.md shows. */
 export const MONTHS = {
   small: { groups: 100, pageViews: 50_000, changesPerGroup: 2 },
   middle: { groups: 5_000, pageViews: 5_000_000, changesPerGroup: 2 },

@@ -13,7 +13,7 @@ export const command = (): Command =>
       "ug erase --workspace acme --environment Testing --confirm acme/Testing": "erases it; this has no undo",
     },
     notes:
-      "This command takes the key of an admin, in OPERATOR_KEY. docs/operators/erasing.md says where copies are left, and until when.",
+      "This command takes the key of an admin, in OPERATOR_KEY. docs/operators/customers.md says where copies are left, and until when.",
     inEnvironment: true,
     change: "final",
     lost: "workspace/environment",

@@ -6,7 +6,7 @@ import { type Finding, failed, ok, skipped } from "./finding.ts";
 
 const CHECK = "databases";
 const ENVIRONMENTS_MAX = 1000;
-const STEPS = "docs/operators/drills.md has the steps.";
+const STEPS = "docs/operators/customers.md has the steps.";
 const LOST = `has no keys: its database may be missing. Restore it, or erase it if it should be empty. ${STEPS}`;
 
 /** Asks each environment as an operator for a group and a key: whether its database can be read, and is there. */

@@ -20,7 +20,7 @@ it("operators can paste each page with the file of a release alone, in an empty 
   closeSync(log);
   await waitUntil(() => readFileSync(logFile, "utf8").includes("Ctrl-C"), "the demo was ready");
   const [, shown = ""] = /ready at (\S+)/.exec(readFileSync(logFile, "utf8")) ?? [];
-  expect(PAGES).toContain("docs/operators/drills.md");
+  expect(PAGES).toContain("docs/operators/customers.md");
   for (const { command } of PAGES.flatMap(examplesOf)) expect(command).not.toMatch(/\b(?:npm|npx)\b|\b(?:cli|tools)\//);
   for (const page of PAGES)
     expectPasted(expect, page, { url: shown.replace("localhost", "127.0.0.1"), folder, logFile, path, env: {} });

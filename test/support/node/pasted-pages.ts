@@ -22,7 +22,7 @@ const anonymous = (text: string) =>
     .replaceAll(/ugo_[\w-]{59,100}/g, "ugo_…")
     .replaceAll(/^\d+ +/gm, "N  ")
     .replaceAll(/^id +/gm, "id  ")
-    .replaceAll(/ operator \d+ /g, " operator N ")
+    .replaceAll(/ operator \d+\b/g, " operator N")
     .replaceAll(/\b([Gg]roup|ug groups \w+) \d+/g, "$1 N")
     .replaceAll(/eyJ[\w-]+\.[\w-]+\.[\w-]+/g, "eyJ…")
     .replaceAll(/"(team_id|id)":\d+/g, '"$1":N')

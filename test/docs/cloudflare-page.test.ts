@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { it } from "vitest";
 import { MONTHS, monthlyDollars } from "../../tools/bench/costs.ts";
 
-const page = readFileSync("docs/operators/costs.md", "utf8");
+const page = readFileSync("docs/operators/cloudflare.md", "utf8");
 const dollars = (value: number) => `$${value.toFixed(2)}`;
 /** The cells of the row that begins with a text. */
 const rowOf = (title: string) =>

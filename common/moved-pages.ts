@@ -1,0 +1,8 @@
+/** Pages of /docs of earlier releases, by their names, and the pages that have their content now. Their headings are the same. */
+export const MOVED_PAGES: Readonly<Record<string, string>> = {
+  costs: "cloudflare",
+  drills: "customers",
+  erasing: "customers",
+  "leaked-secrets": "incidents",
+  stages: "cloudflare",
+};
