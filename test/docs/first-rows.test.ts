@@ -40,7 +40,7 @@ describe("the page of first rows", () => {
       )
       .replace(
         "pip install --quiet",
-        "export PYTHONPATH=$PWD/python; python3 -m pip install --quiet --no-deps --no-index --target python",
+        "export PYTHONPATH=$PWD/python; python3 -m pip install --quiet --no-deps --no-index --root-user-action ignore --target python",
       )
       .replace(" 'psycopg[binary]'", "");
 
