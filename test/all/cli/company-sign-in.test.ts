@@ -113,7 +113,7 @@ describe.skipIf(!hasApache || !hasChromium)(`behind Apache with mod_auth_openidc
     await page.getByLabel("Name of the key").fill("from the console");
     await press(page, "Issue the key");
     expect(await text(page)).toContain("ugk_testing_");
-    await go(page, "/console/environments/demo/Testing/events");
+    await go(page, "/console/events?environment=demo/Testing");
     expect(await text(page)).toMatch(/from the console[\s\S]*ada/);
   });
 
