@@ -21,12 +21,12 @@ const READERS: Reader[] = [
   {
     who: "You decide or review",
     intent: "You want to know what it guarantees, what it costs, and what happens when a secret leaks.",
-    pages: ["readme", "security", "stability", "performance", "costs"],
+    pages: ["readme", "security", "stability", "performance", "cloudflare"],
   },
   {
     who: "You change the code",
     intent: "You maintain the service, or add to it.",
-    pages: ["contributing", "architecture", "testing", "console-code", "changelog"],
+    pages: ["contributing", "architecture", "testing", "recipes", "changelog"],
   },
 ];
 
