@@ -1,4 +1,4 @@
-/** Pages of /docs of earlier releases, by their names, and the pages that have their content now. Their headings are the same. */
+/** Pages of /docs of earlier releases, by their names, and the pages that have their content now. */
 export const MOVED_PAGES: Readonly<Record<string, string>> = {
   "console-code": "recipes",
   costs: "cloudflare",

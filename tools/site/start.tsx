@@ -30,10 +30,14 @@ const READERS: Reader[] = [
   },
 ];
 
-/** The guides with these names, in their order. */
+/** The guides with these names, in their order. @throws for a name that no guide has */
 function named(names: string[], guides: RenderedGuide[]): RenderedGuide[] {
   const byName = new Map(guides.map((guide) => [guide.name, guide]));
-  return names.flatMap((name) => byName.get(name) ?? []);
+  return names.map((name) => {
+    const guide = byName.get(name);
+    if (!guide) throw new Error(`The first page of /docs names ${name}, which is no page.`);
+    return guide;
+  });
 }
 
 /** What stands in place of a page that is not there. */
