@@ -6,6 +6,7 @@ import { gzipSync } from "node:zlib";
 import { describe, inject, it } from "vitest";
 import { MOVED_PAGES } from "../../common/moved-pages.ts";
 import openapi from "../../public/openapi.json" with { type: "json" };
+import { FILES } from "../../tools/site/guides.ts";
 import { call } from "../support/node/client.ts";
 import { newFolder } from "../support/node/new-folder.ts";
 
@@ -334,9 +335,11 @@ function hostileProject(): string {
       ]),
     );
   };
-  mkdirSync(join(root, "docs/integrators"), { recursive: true });
+  for (const file of FILES) {
+    mkdirSync(dirname(join(root, file)), { recursive: true });
+    writeFileSync(join(root, file), page);
+  }
   mkdirSync(join(root, "public"));
-  writeFileSync(join(root, "docs/integrators/errors.md"), page);
   writeFileSync(join(root, "public/openapi.json"), JSON.stringify(spoil(openapi)));
   return root;
 }
@@ -351,7 +354,7 @@ describe("the program that builds the pages", () => {
     const root = hostileProject();
     expect(build(root)).toMatchObject({ status: 0, stderr: "" });
     const pages = globSync("public/**/*.html", { cwd: root });
-    expect(pages.length).toBe(6);
+    expect(pages.length).toBe(FILES.length + 5);
     for (const page of pages) {
       const html = readFileSync(join(root, page), "utf8");
       // What the texts try to add has values without quotes.
@@ -370,21 +373,21 @@ describe("the program that builds the pages", () => {
   });
 
   it.for([
-    ["a link to a page that is not there", "docs/integrators/a.md", "# A\n\nSee [b](b.md).\n", "links to b.md"],
+    ["a link to a page that is not there", "docs/integrators/api.md", "# A\n\nSee [b](b.md).\n", "links to b.md"],
     [
       "a link to a file that the site does not have",
-      "docs/integrators/a.md",
+      "docs/integrators/api.md",
       "# A\n\nSee [b](../../src/b.ts).\n",
       "links to",
     ],
-    ["a page without a title", "docs/integrators/a.md", "A page.\n", "does not begin with a title"],
-    ["a page without a first sentence", "docs/integrators/a.md", "# A\n\n## B\n\nA page.\n", "begin with a sentence"],
-    ["a page outside of the four folders", "docs/others/a.md", "# A\n\nA page.\n", "is in none of the folders"],
-    ["two pages with one name", "docs/operators/errors.md", "# A\n\nA page.\n", "have one name"],
+    ["a page without a title", "docs/integrators/api.md", "A page.\n", "does not begin with a title"],
+    ["a page without a first sentence", "docs/integrators/api.md", "# A\n\n## B\n\nA page.\n", "begin with a sentence"],
+    ["a page that is not in the order", "docs/integrators/a.md", "# A\n\nA page.\n", "must be in the order of pages"],
+    ["a page of the order that is not there", "docs/integrators/api.md", undefined, "is not there"],
   ] as const)("refuses %s", ([, file, text, reason], { expect }) => {
     const root = hostileProject();
-    mkdirSync(dirname(join(root, file)), { recursive: true });
-    writeFileSync(join(root, file), text);
+    if (text === undefined) rmSync(join(root, file));
+    else writeFileSync(join(root, file), text);
     const { status, stderr } = build(root);
     expect(stderr.trim()).toContain(reason);
     expect(stderr.trim().split("\n")).toHaveLength(1);
@@ -402,14 +405,17 @@ describe("the program that builds the pages", () => {
     expect(buildSite(root, process.execPath)).toBe(true);
     expect(readFileSync(page, "utf8")).toBe("as it is");
 
-    writeFileSync(join(root, "docs/integrators/other.md"), "# Other\n\nOther words.\n");
+    const source = join(root, "docs/integrators/api.md");
+    const before = readFileSync(source);
+    writeFileSync(source, "# Other\n\nOther words.\n");
     expect(buildSite(root, process.execPath)).toBe(true);
     expect(readFileSync(page, "utf8")).not.toBe(first);
-    expect(readFileSync(page, "utf8")).toContain("/docs/other");
+    expect(readFileSync(page, "utf8")).toContain("Other");
 
-    rmSync(join(root, "docs/integrators/other.md"));
+    writeFileSync(source, before);
+    writeFileSync(join(root, "public/docs/old.html"), "a page of an older build");
     expect(buildSite(root, process.execPath)).toBe(true);
     expect(readFileSync(page, "utf8")).toBe(first);
-    expect(existsSync(join(root, "public/docs/other.html"))).toBe(false);
+    expect(existsSync(join(root, "public/docs/old.html"))).toBe(false);
   });
 });

@@ -1,6 +1,6 @@
 /** The pages of Markdown, each in its section. */
 import { existsSync, globSync, readFileSync, statSync } from "node:fs";
-import { basename, dirname, join, normalize } from "node:path";
+import { dirname, join, normalize } from "node:path";
 
 /** The folders of `docs/`: who reads their pages. */
 export const SECTIONS = {
@@ -12,38 +12,90 @@ export const SECTIONS = {
 
 export type Section = keyof typeof SECTIONS;
 
-/** Pages outside of `docs/`: their names, and their sections. */
-const OTHERS: Record<string, { name: string; section: Section }> = {
-  "README.md": { name: "readme", section: "integrators" },
-  "SECURITY.md": { name: "security", section: "operators" },
-  "CHANGELOG.md": { name: "changelog", section: "reference" },
-  "CONTRIBUTING.md": { name: "contributing", section: "internals" },
+/** The names of all pages, by their sections, in the order in which their readers need them. */
+export const ORDER: Readonly<Record<Section, readonly string[]>> = {
+  integrators: [
+    "readme",
+    "first-rows",
+    "embedding",
+    "server-kit",
+    "dashboards",
+    "proving-isolation",
+    "iframes",
+    "verifying",
+    "gateways",
+    "behind-a-proxy",
+    "consumers",
+    "api",
+    "lifecycle",
+    "groups-by-number",
+    "merging-customers",
+    "bulk",
+    "moving",
+    "events",
+    "typescript-client",
+    "clients",
+    "retries",
+    "outages",
+    "testing-your-integration",
+    "going-live",
+  ],
+  operators: [
+    "one-box",
+    "cloudflare",
+    "operating",
+    "access",
+    "company-sign-in",
+    "console",
+    "backups",
+    "alerts",
+    "symptoms",
+    "incidents",
+    "customers",
+    "security",
+  ],
+  reference: ["errors", "ug", "stability", "performance", "changelog"],
+  internals: ["contributing", "architecture", "recipes", "testing"],
 };
+
+/** The files of the pages outside of `docs/`, by their names. */
+const OTHERS: Record<string, string> = {
+  readme: "README.md",
+  security: "SECURITY.md",
+  changelog: "CHANGELOG.md",
+  contributing: "CONTRIBUTING.md",
+};
+
+const fileOfGuide = (section: string, name: string): string => OTHERS[name] ?? `docs/${section}/${name}.md`;
+
+/** The files of all pages, in their order. */
+export const FILES: readonly string[] = Object.entries(ORDER).flatMap(([section, names]) =>
+  names.map((name) => fileOfGuide(section, name)),
+);
 
 /** A page of Markdown: its file, its name in the URL, its text, and its title. */
 export type Guide = { file: string; name: string; section: Section; title: string; text: string };
 
-const isSection = (name: string): name is Section => Object.hasOwn(SECTIONS, name);
-
 /**
- * Reads all pages below `root`. The name of a file is its name in the URL, in whatever folder it is, so that no link breaks when a page moves.
+ * Reads all pages below `root`, in their order. The name of a file is its name in the URL, in whatever folder it is, so that no link breaks
+ * when a page moves.
  *
- * @throws if a page is in no section, has no title, or has the name of another one.
+ * @throws if a page is not in the order, or not there, or has no title.
  */
 export function guidesIn(root: string): Guide[] {
-  const files = [...globSync("docs/*/*.md", { cwd: root }).toSorted(), ...Object.keys(OTHERS)];
-  const guides = files.filter((file) => existsSync(join(root, file))).map((file) => readGuide(root, file));
-  for (const [name, same = []] of Object.entries(Object.groupBy(guides, ({ name }) => name)))
-    if (same.length > 1) throw new Error(`${same.map(({ file }) => file).join(" and ")} have one name: ${name}.`);
-  return guides;
+  const others = globSync("docs/*/*.md", { cwd: root }).filter((file) => !FILES.includes(file));
+  if (others.length > 0)
+    throw new Error(`${others.join(" and ")} must be in the order of pages, in tools/site/guides.ts.`);
+  return Object.entries(ORDER).flatMap(([section, names]) =>
+    names.map((name) => readGuide(root, { name, section: section as Section })),
+  );
 }
 
-function readGuide(root: string, file: string): Guide {
-  const { name, section } = OTHERS[file] ?? { name: basename(file, ".md"), section: basename(dirname(file)) };
+function readGuide(root: string, { name, section }: Pick<Guide, "name" | "section">): Guide {
+  const file = fileOfGuide(section, name);
+  if (!existsSync(join(root, file))) throw new Error(`${file} is in the order of pages, and is not there.`);
   const text = readFileSync(join(root, file), "utf8");
   const [, title] = /^# (.+)$/m.exec(text) ?? [];
-  if (!isSection(section))
-    throw new Error(`${file} is in none of the folders of docs/: ${Object.keys(SECTIONS).join(", ")}.`);
   if (title === undefined || !text.startsWith("# ")) throw new Error(`${file} does not begin with a title.`);
   return { file, name, section, title: title.replaceAll("`", ""), text };
 }

@@ -84,11 +84,9 @@ export const GuideList: FC<{ guides: RenderedGuide[]; current: string }> = ({ gu
   </>
 );
 
-/** The guides of a section, by their titles. */
+/** The guides of a section. */
 export const guidesOf = (section: Section, guides: RenderedGuide[]): RenderedGuide[] =>
-  guides
-    .filter((guide) => guide.section === section)
-    .toSorted((one, other) => one.title.localeCompare(other.title, "en"));
+  guides.filter((guide) => guide.section === section);
 
 /** What a page has, by its headings of the second level. */
 const OnThisPage: FC<{ headings: Heading[] }> = ({ headings }) => {
