@@ -328,7 +328,7 @@ describe.skipIf(missing !== "")(
       expect((await call("POST", "/api/user_groups", { user_group_id: "acme" })).status).toBe(200);
     });
 
-    it("names only files that are there, and commands of ug that are", async ({ expect }) => {
+    it("names only files that are there", async ({ expect }) => {
       for (const [file] of documented()
         .join("\n")
         .replaceAll("$unit", "service")
