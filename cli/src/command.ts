@@ -68,7 +68,6 @@ export type Output = {
 
 type Positionals = readonly unknown[];
 
-/** What a command does with its options and its arguments. */
 type Run<Options, Arguments extends Positionals> = (
   options: Options & ServiceOptions,
   ...rest: Arguments
@@ -134,7 +133,6 @@ export function requireYes(options: ServiceOptions, what: string, confirmation: 
   announce(options, what);
 }
 
-/** Whether the user of a terminal types this text. */
 function isTyped(text: string, sentence: string): boolean {
   process.stderr.write(`${sentence} Type ${escapeInvisible(text)} to do it: `);
   return readTypedLine() === text;

@@ -126,5 +126,4 @@ export function sentenceOf({ message }: CommanderError): string {
   return `${isSafe ? capitalized(sentence) : "A command or an option is unknown"}; --help shows how.`;
 }
 
-/** Whether a command or an option may be suggested. */
 const isHarmless = (name: string): boolean => (name.startsWith("-") ? !UNSUGGESTED.has(name) : SUGGESTED.has(name));

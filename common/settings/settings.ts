@@ -15,7 +15,6 @@ export type Jurisdiction = (typeof JURISDICTIONS)[number];
 /** The value of PUBLIC_URL under which only the hosts of this machine count. `ug serve` sets it if there is no other. */
 export const LOOPBACK_ONLY = "loopback";
 
-/** The values of the settings. */
 type Values = {
   SIGNING_KEYS: SigningKey[];
   /** `undefined` if it is missing or short: then it admits nobody. */
@@ -111,7 +110,6 @@ const CREDENTIAL_HEADERS = ["authorization", "proxy-authorization", "cookie"];
 /** The names of all settings. */
 export const SETTING_NAMES = Object.keys(SETTINGS).filter((name): name is SettingName => name in SETTINGS);
 
-/** One of some words. */
 function oneOf<Word extends string>(words: readonly [Word, ...Word[]]): Setting<Word> {
   const [byDefault] = words;
   return {
@@ -134,7 +132,6 @@ function days(daysByDefault: number): Setting<number> {
   };
 }
 
-/** A setting that has no default. */
 function optional<Value extends string>(read: Setting<Value>["read"], advice: string): Setting<Value | undefined> {
   return { read: (text) => (text === "" ? ok(undefined) : read(text)), advice };
 }

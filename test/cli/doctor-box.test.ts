@@ -2,8 +2,8 @@ import { chownSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, it } from "vitest";
 import { nameAt } from "../../cli/src/backup/newest-backup.ts";
+import { checkCertificate, findingFor } from "../../cli/src/commands/doctor.ts";
 import { checkBackups, checkOwners, proxyFinding } from "../../cli/src/doctor/box.ts";
-import { checkCertificate, findingFor } from "../../cli/src/doctor/certificate.ts";
 import { newFolder } from "../support/node/new-folder.ts";
 
 const HOUR_MS = 3_600_000;

@@ -74,7 +74,6 @@ async function* signedBy(signingKeys: string | undefined, pages: AsyncIterable<F
 /** The codes with which a service refuses pages that are changed, missing or out of order. */
 const REFUSED = ["invalid_backup", "unexpected_page"];
 
-/** Restores the pages, and compares the restored service with them. */
 async function restoreAndCompare(
   pages: AsyncIterable<FilePage>,
   admin: Admin,

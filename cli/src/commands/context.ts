@@ -89,7 +89,6 @@ async function checked({ url: origin, keyFile }: AddOptions): Promise<Pick<Conte
   return { url: url.origin, key: credential.text, holder };
 }
 
-/** The environment that the options name, if they name one. */
 function placeOf(options: EnvironmentOptions): Pick<Context, "workspace" | "environment"> {
   if (options.workspace === undefined && options.environment === undefined) return {};
   return environmentQueryOf(options);
@@ -149,7 +148,6 @@ function shownOrProblem(name: string): Record<string, unknown> {
   }
 }
 
-/** A context without its key. */
 const shown = ({ key: _, ...context }: Partial<Context>): Record<string, unknown> => ({ ...EMPTY, ...context });
 
 const EMPTY = { name: null, url: null, holder: null, workspace: null, environment: null };

@@ -1,19 +1,21 @@
 /** `ug doctor`: what is wrong with a deployment. */
+import { once } from "node:events";
+import { connect } from "node:tls";
 import { styleText } from "node:util";
 import type { Command } from "commander";
 import * as z from "zod";
-import { UserGroupClient } from "../../../client/src/index.ts";
+import { type Environment, OperatorClient, UserGroupClient, UserGroupServiceError } from "../../../client/src/index.ts";
 import { parse } from "../../../client/src/transport/connection.ts";
 import { CommandError } from "../../../common/command-error.ts";
+import { DAY_MS, LIST_ITEMS_MAX } from "../../../common/limits.ts";
 import { isLoopback } from "../../../common/origin.ts";
 import project from "../../../package.json" with { type: "json" };
 import { action, serviceCommand } from "../command.ts";
 import { checkBox } from "../doctor/box.ts";
-import { checkCertificate } from "../doctor/certificate.ts";
-import { checkDatabases } from "../doctor/databases.ts";
 import { checkLoaded, examineEnvFile } from "../doctor/env-file.ts";
 import { type Finding, failed, ok, skipped, warning } from "../doctor/finding.ts";
-import { checkProviderKeys } from "../doctor/provider-keys.ts";
+import { checkProviderKeys, JwkSet } from "../doctor/provider-keys.ts";
+import { environmentName } from "../environment-options.ts";
 import { IS_CLONE, TRY } from "../release.ts";
 import { DEFAULT_SECRETS_FILE } from "../serve/options.ts";
 import { anyCredential, type Credential, explainedError, type ServiceOptions } from "../service-access.ts";
@@ -26,7 +28,14 @@ type Options = ServiceOptions & { envFile?: string };
 const REACHABLE = "reachable";
 const EXIT_UNREACHABLE = 3;
 const CLOCK_SECONDS_MAX = 30;
-const ENDS_SOON_MS = 14 * 24 * 60 * 60 * 1000;
+const ENDS_SOON_MS = 14 * DAY_MS;
+const CERTIFICATE = "certificate";
+/** Proxies renew certificates of 90 days a month before their end. */
+const RENEWED_DAYS_MIN = 14;
+const DATABASES = "databases";
+const ENVIRONMENTS_MAX = 1000;
+const STEPS = "docs/operators/customers.md has the steps.";
+const LOST = `has no keys: its database may be missing. Restore it, or erase it if it should be empty. ${STEPS}`;
 
 /** A box has its secrets where only root can read them. */
 const BY_DEFAULT = IS_CLONE ? `; by default ${DEFAULT_SECRETS_FILE}, for a service on this machine` : "";
@@ -136,6 +145,32 @@ function checkClock(date: string | null, now: number): Finding {
   return seconds > CLOCK_SECONDS_MAX ? failed("clock", differ) : ok("clock", "agrees with the clock of this machine");
 }
 
+/** When the certificate of the server ends; nothing for an address without TLS. */
+export async function checkCertificate(url: URL): Promise<Finding[]> {
+  if (url.protocol !== "https:") return [];
+  const host = url.hostname.replace(/^\[|\]$/g, "");
+  // The calls of the service verify it; here an expired one is examined.
+  const socket = connect({ host, port: Number(url.port || 443), servername: host, rejectUnauthorized: false });
+  try {
+    await once(socket, "secureConnect", { signal: AbortSignal.timeout(FIRST_ANSWER_MS_MAX) });
+    return [findingFor(new Date(socket.getPeerCertificate().valid_to), Date.now())];
+  } catch {
+    return [skipped(CERTIFICATE, "it cannot be read")];
+  } finally {
+    socket.destroy();
+  }
+}
+
+/** The finding for a certificate that ends then. */
+export function findingFor(end: Date, now: number): Finding {
+  const days = Math.floor((end.getTime() - now) / DAY_MS);
+  if (days < 0) return failed(CERTIFICATE, `It ended at ${end.toISOString()}. Renew it in the proxy.`);
+  const ends = `ends at ${end.toISOString()}, in ${days} days`;
+  return days < RENEWED_DAYS_MIN
+    ? warning(CERTIFICATE, `It ${ends}. See why the proxy has not renewed it.`)
+    : ok(CERTIFICATE, ends);
+}
+
 /** Whether the registry answers, and its storage can be read. */
 async function checkReadiness(url: URL): Promise<Finding> {
   const check = "ready";
@@ -174,8 +209,6 @@ async function checkKeys(url: URL): Promise<{ finding: Finding; shown?: unknown[
   return { finding: failed(check, `${path} shows none, so nobody can verify sessions. See the log of the service.`) };
 }
 
-const JwkSet = z.object({ keys: z.array(z.unknown()) });
-
 /** Whether a credential is accepted, its databases can be read, and sessions can be minted. */
 async function checkCredential(url: URL, options: Options): Promise<Finding[]> {
   try {
@@ -211,4 +244,40 @@ async function checkPublicUrl(url: URL, credential: Credential): Promise<Finding
   if (code !== "service_not_configured") return failed(check, `A session cannot be minted: ${code}.`);
   const origin = isLoopback(url) ? "https://groups.example.com" : url.origin;
   return failed(check, `Set PUBLIC_URL to the origin by which users reach the service, such as ${origin}.`);
+}
+
+/** Asks each environment as an operator for a group and a key: whether its database can be read, and is there. */
+async function checkDatabases(url: URL, operatorKey: string): Promise<Finding[]> {
+  const operator = new OperatorClient({ ...connectionTo(url), operatorKey });
+  const findings: Finding[] = [];
+  let asked = 0;
+  try {
+    for await (const environment of operator.environments({ pageSize: LIST_ITEMS_MAX })) {
+      if (asked === ENVIRONMENTS_MAX) break;
+      const problem = await problemOf(operator, environment);
+      if (problem !== undefined) findings.push(failed(DATABASES, `${environmentName(environment)} ${problem}`));
+      asked += 1;
+    }
+  } catch (error) {
+    if (!(error instanceof UserGroupServiceError)) throw error;
+    if (error.code === "insufficient_access")
+      return [skipped(DATABASES, "this operator's role may not read environments")];
+    findings.push(failed(DATABASES, `The environments cannot be listed: ${error.code}. ${STEPS}`));
+  }
+  const all = asked === ENVIRONMENTS_MAX ? `the first ${asked}` : `all ${asked}`;
+  return findings.length > 0 ? findings : [ok(DATABASES, `${all} environments can be read`)];
+}
+
+/** What is wrong with an environment. @throws UserGroupServiceError if the operator may not read it */
+async function problemOf(operator: OperatorClient, environment: Environment): Promise<string | undefined> {
+  try {
+    await operator.inEnvironment(environment).listPage({ pageSize: 1 });
+    const { keys } = await operator.keyPage({ ...environment, pageSize: 1 });
+    return keys.length > 0 ? undefined : LOST;
+  } catch (error) {
+    if (!(error instanceof UserGroupServiceError) || error.code === "insufficient_access") throw error;
+    if (error.code === "environment_not_found") return LOST;
+    if (error.code === "environment_damaged") return `is damaged: its database cannot be read. ${STEPS}`;
+    return error.code === "environment_restoring" ? undefined : `cannot be read: ${error.code}.`;
+  }
 }

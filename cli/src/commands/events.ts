@@ -121,7 +121,6 @@ const printOfEnvironment = (client: EnvironmentClient, { teamId, ...options }: O
 const printFeed = (client: FeedReader, options: Options): Promise<undefined> =>
   options.newestFirst ? printNewest(options, newestOf(client, options)) : printEvents(client, options);
 
-/** A function that reads the newest events of one feed. */
 const newestOf =
   (client: FeedReader, options: Options) =>
   async (bounds: Bounds): Promise<FeedEvent[]> =>
@@ -263,7 +262,6 @@ async function* pagesOf(reader: FeedReader, query: EventsInput, { stop, limit = 
 const TYPE_WIDTH = "user_group.token_rotated".length;
 const FEED_WIDTH = "deployment".length;
 
-/** An event with the names of the wire. */
 const toWireEvent = ({ group, previousUserGroupId, ...event }: ChangeEvent) => ({
   ...toWire(event),
   ...(group && { user_group: { team_id: group.teamId, provided_id: group.userGroupId } }),

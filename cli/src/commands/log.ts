@@ -159,7 +159,6 @@ function conditionOf(text: string): (entry: Entry) => boolean {
 
 const MISSING = "-";
 
-/** The text of a field. */
 function fieldOf(entry: Entry, field: string): string {
   const value = entry[field];
   return typeof value === "string" || typeof value === "number" ? String(value) : MISSING;

@@ -42,7 +42,8 @@ async function fetched(url: string): Promise<{ status: number; body: string }> {
 
 const keysIn = (body: string): number => attempt(() => JwkSet.parse(JSON.parse(body)).keys.length) ?? 0;
 
-const JwkSet = z.object({ keys: z.array(z.unknown()) });
+/** Public keys, as RFC 7517 has them. */
+export const JwkSet = z.object({ keys: z.array(z.unknown()) });
 
 /** The certificates that the machine trusts. Node before 22.15 cannot read them, and trusts its own. */
 const systemCertificates = (): string[] | undefined =>

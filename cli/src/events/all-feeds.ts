@@ -6,7 +6,6 @@ import { EVENTS_MAX, LIST_ITEMS_MAX } from "../../../common/limits.ts";
 import { environmentName } from "../environment-options.ts";
 import { hasCode } from "../service-access.ts";
 
-/** The name of the deployment's own feed. */
 const DEPLOYMENT = "deployment";
 /** Between two rounds. */
 const POLL_MS = 2_000;

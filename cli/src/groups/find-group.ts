@@ -48,7 +48,6 @@ export const findById = async (client: EnvironmentClient, userGroupId: string): 
 export const findByNumber = async (client: EnvironmentClient, teamId: number): Promise<NumberedGroup | undefined> =>
   (await foundOrNot(client.get({ teamId }))) ?? (await foundOrNot(client.get({ teamId, state: "deleted" })));
 
-/** The group, or `undefined` if there is none. */
 const foundOrNot = (call: Promise<NumberedGroup>): Promise<NumberedGroup | undefined> =>
   call.catch((error: unknown) => {
     if (hasCode(error, "user_group_not_found")) return undefined;

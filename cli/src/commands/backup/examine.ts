@@ -155,7 +155,6 @@ type Compared = { of: string; revived: Revived[] };
 
 type Fields = Record<string, unknown>;
 
-/** Compares a file with the service, without a restore. */
 async function compare(admin: Admin, file: string, identityFile?: string): Promise<Compared> {
   const folder = mkdtempSync(join(tmpdir(), "ug-compare-"));
   try {

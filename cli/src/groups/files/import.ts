@@ -64,13 +64,14 @@ class Import {
   }
 
   async run(): Promise<Imported> {
-    const stopFor = (error: unknown) => this.#stopFor(error);
     const removeHandlers = onStopSignal(() => {
       this.#progress.note("Stopping when the current calls are complete.");
       this.#stopping.abort();
     });
-    const lines = this.#source.lines(this.#stopping.signal, stopFor);
-    await Promise.all(Array.from({ length: this.#options.concurrency }, () => this.#importLines(lines).catch(stopFor)));
+    const lines = this.#source.lines(this.#stopping.signal, this.#stopFor);
+    await Promise.all(
+      Array.from({ length: this.#options.concurrency }, () => this.#importLines(lines).catch(this.#stopFor)),
+    );
     removeHandlers();
     this.#progress.stop();
     return this.#result();
@@ -161,10 +162,10 @@ class Import {
   }
 
   /** Stops because of an error. Calls of other lines that were sent are completed. */
-  #stopFor(error: unknown): void {
+  readonly #stopFor = (error: unknown): void => {
     this.#failure ??= failureOf(error);
     this.#stopping.abort();
-  }
+  };
 
   #summary(): string {
     const { created, found, differs, updated, conflicts, refused } = this.#counts;
