@@ -20,7 +20,5 @@ export class UsageError extends CommandError {
   }
 }
 
-const UNREACHABLE: readonly string[] = ["unreachable", "not_the_service"];
-
 /** Whether no server answered, or one that is not the service. */
-export const isUnreachable = ({ code }: CommandError): boolean => UNREACHABLE.includes(code);
+export const isUnreachable = ({ code }: CommandError): boolean => ["unreachable", "not_the_service"].includes(code);

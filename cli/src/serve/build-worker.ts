@@ -8,7 +8,7 @@ import { extname, join } from "node:path";
 import { buildSync } from "esbuild";
 import { gzipSync } from "fflate";
 import { parse } from "smol-toml";
-import { type Encoding, METAFILE, type PublicFile, ROOT, writeSettings } from "./bundle.ts";
+import { type Encoding, METAFILE, type PublicFile, ROOT, SETTINGS, type Settings } from "./bundle.ts";
 
 const [outdir = ""] = process.argv.slice(2);
 
@@ -49,7 +49,7 @@ const { metafile } = buildSync({
   metafile: true,
 });
 writeFileSync(join(outdir, METAFILE), JSON.stringify(metafile));
-writeSettings(outdir, {
+const settings: Settings = {
   compatibilityDate: config.compatibility_date,
   durableObjects: config.durable_objects.bindings.map(({ name, class_name }) => ({
     binding: name,
@@ -58,7 +58,8 @@ writeSettings(outdir, {
   rateLimits: config.ratelimits.map(({ name, simple }) => ({ name, ...simple })),
   vars: config.vars,
   files: writePublicFiles(join(outdir, "public")),
-});
+};
+writeFileSync(join(outdir, SETTINGS), JSON.stringify(settings));
 
 /**
  * Copies `public/`, and compresses large texts: on Cloudflare the platform does that, and here nothing might. Returns the files by the paths

@@ -21,7 +21,7 @@ import { messageOf } from "../support/errors.ts";
 
 export const ROOT = join(import.meta.dirname, "../../..");
 const CACHE = join(ROOT, "node_modules/.cache/ug");
-const SETTINGS = "settings.json";
+export const SETTINGS = "settings.json";
 /** What esbuild has written about the contents of a bundle. */
 export const METAFILE = "bundle-meta.json";
 const BUNDLES_MAX = 5;
@@ -149,6 +149,3 @@ function build(folder: string): void {
     process.umask(umask);
   }
 }
-
-export const writeSettings = (folder: string, settings: Settings): void =>
-  writeFileSync(join(folder, SETTINGS), JSON.stringify(settings));

@@ -90,11 +90,9 @@ async function takeOne(admin: Admin, file: string, options: TakeOptions): Promis
 
 async function takeAll(admin: Admin, all: string, { keep, recipient }: TakeOptions): Promise<Output> {
   const { partial, finish, abandon } = beginFolder(all, new Date());
-  const run = new WholeBackup(admin, all, (place) =>
+  const { backups, leftOut, isWhole } = await takeEach(admin, all, (place) =>
     write(admin, place, `${partial}/${fileOf(place, recipient.length > 0)}`, recipient),
   );
-  await run.takeAll();
-  const { backups, leftOut, isWhole } = run;
   if (backups.length === 0) {
     abandon();
     throw new CommandError("Nothing could be backed up. No older backup was deleted.");
@@ -122,67 +120,61 @@ async function takeAll(admin: Admin, all: string, { keep, recipient }: TakeOptio
 /** A backup: its file, what it is of, and the numbers of its footer. */
 type Backup = { file: string; of: string } & Record<string, unknown>;
 
-/** A run of `--all`. It goes on past each place that the service refuses to back up, and names it. */
-class WholeBackup {
-  readonly #admin: Admin;
-  readonly #folder: string;
-  readonly #write: (place: Place) => Promise<Backup>;
-  readonly backups: Backup[] = [];
-  readonly leftOut: { of: string; code: string }[] = [];
-  /** Whether no place is missing that has content, or had some in an older backup. */
-  isWhole = true;
+/** Says why something is left out of a backup. */
+type Note = (what: string, reason: string) => void;
 
-  constructor(admin: Admin, folder: string, write: (place: Place) => Promise<Backup>) {
-    this.#admin = admin;
-    this.#folder = folder;
-    this.#write = write;
-  }
-
-  async takeAll(): Promise<void> {
-    for await (const place of this.#places()) await this.#take(place);
-    // The registry comes last: it then knows all that was purged before, and each environment that has a file.
-    await this.#take(undefined);
-  }
-
-  /** The environments of the deployment; if its registry cannot list them, those of the older backups. */
-  async *#places(): AsyncGenerator<Place, void, undefined> {
-    const seen = new Set<string>();
-    try {
-      for await (const place of environmentsOf(this.#admin)) {
-        seen.add(nameOf(place));
-        yield place;
-      }
-    } catch (error) {
-      this.#note("The list of environments", refusalOf(error).message);
-      for (const { place } of environmentFilesIn(this.#folder)) {
-        if (!seen.has(nameOf(place))) yield place;
-        seen.add(nameOf(place));
-      }
-    }
-  }
-
-  async #take(place: Place): Promise<void> {
-    try {
-      this.backups.push(await this.#write(place));
-    } catch (error) {
-      const { code, message } = refusalOf(error);
-      const last = place && this.#newestFileOf(place);
-      const reason = code === "environment_not_found" && last ? LOST : (LEFT_OUT[code] ?? `${message} ${NOT_DELETED}`);
-      this.leftOut.push({ of: nameOf(place), code });
-      if (reason === EMPTY) console.error(`${nameOf(place)} is left out: ${reason}`);
-      else this.#note(nameOf(place), last ? `${reason} Its newest backup is ${last}.` : reason);
-    }
-  }
-
-  #note(what: string, reason: string): void {
-    this.isWhole = false;
+/**
+ * Writes the backup of each place. It goes on past those that the service refuses to back up, and names them. `isWhole` says whether no
+ * place is missing that has content, or had some in an older backup.
+ */
+async function takeEach(admin: Admin, folder: string, writeOne: (place: Place) => Promise<Backup>) {
+  const backups: Backup[] = [];
+  const leftOut: { of: string; code: string }[] = [];
+  let isWhole = true;
+  const note: Note = (what, reason) => {
+    isWhole &&= reason === EMPTY;
     console.error(`${what} is left out: ${reason}`);
-  }
+  };
+  const takeFrom = async (place: Place) => {
+    try {
+      backups.push(await writeOne(place));
+    } catch (error) {
+      const refusal = refusalOf(error);
+      leftOut.push({ of: nameOf(place), code: refusal.code });
+      note(nameOf(place), reasonOf(refusal, place && newestFileOf(place, folder)));
+    }
+  };
+  for await (const place of placesOf(admin, folder, note)) await takeFrom(place);
+  // The registry comes last: it then knows all that was purged before, and each environment that has a file.
+  await takeFrom(undefined);
+  return { backups, leftOut, isWhole };
+}
 
-  #newestFileOf(place: Place): string | undefined {
-    return environmentFilesIn(this.#folder).find((each) => nameOf(each.place) === nameOf(place))?.file;
+/** The environments of the deployment; if its registry cannot list them, those of the older backups. */
+async function* placesOf(admin: Admin, folder: string, note: Note): AsyncGenerator<Place, void, undefined> {
+  const seen = new Set<string>();
+  try {
+    for await (const place of environmentsOf(admin)) {
+      seen.add(nameOf(place));
+      yield place;
+    }
+  } catch (error) {
+    note("The list of environments", refusalOf(error).message);
+    for (const { place } of environmentFilesIn(folder)) {
+      if (!seen.has(nameOf(place))) yield place;
+      seen.add(nameOf(place));
+    }
   }
 }
+
+/** Why a place is left out, of which `newest` is the newest backup. */
+function reasonOf({ code, message }: CommandError, newest: string | undefined): string {
+  const reason = code === "environment_not_found" && newest ? LOST : (LEFT_OUT[code] ?? `${message} ${NOT_DELETED}`);
+  return newest === undefined ? reason : `${reason} Its newest backup is ${newest}.`;
+}
+
+const newestFileOf = (place: Place, folder: string): string | undefined =>
+  environmentFilesIn(folder).find((each) => nameOf(each.place) === nameOf(place))?.file;
 
 /** The refusal of one place. @throws any other error, which all places share, such as a disk without space or a revoked key. */
 function refusalOf(error: unknown): CommandError {
