@@ -156,6 +156,8 @@ async function respondWithFile(
   if (!isFound) c.set("failureCode", "route_not_found");
   const all = new Headers(c.get("headers"));
   for (const [name, value] of [...asset.headers, ...Object.entries(headers)]) all.set(name, value);
+  const vary = [headers.Vary, asset.headers.get("Vary")].filter(Boolean).join(", ");
+  if (vary) all.set("Vary", vary);
   const bytes = Number(asset.headers.get("Content-Length"));
   // Of a compressed file, the runtime may pass on other bytes than these.
   const isHeld = bytes >= ANSWER_HELD_BYTES_MIN && !asset.headers.has("Content-Encoding");

@@ -1,7 +1,9 @@
 import { globSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
+import type { Command } from "commander";
 import { afterAll, describe, inject, it } from "vitest";
+import { ugCommand } from "../../cli/src/grammar.ts";
 import { EVENT_TYPES } from "../../src/records.ts";
 import { examplesOf, expectPasted } from "../support/node/pasted-pages.ts";
 
@@ -49,6 +51,32 @@ it("no page tells an operator to run ug by npx, which outside of a clone finds a
 }) => {
   for (const page of PASTED)
     for (const [line] of read(page).matchAll(/^.*npx ug\b.*$/gm)) expect(`${page}: ${line}`).toContain("Never type");
+});
+
+/** The words of a command of `ug` that it does not know: a subcommand, or options. */
+function unknownIn(words: readonly string[], program: Command): string[] {
+  let command = program;
+  return words.filter((word) => {
+    const next = command.commands.find((each) => each.name() === word);
+    command = next ?? command;
+    const name = /^--[a-z][a-z-]*/.exec(word)?.[0];
+    if (name) return !command.options.some(({ long }) => long === name);
+    return !next && command.commands.length > 0 && command.registeredArguments.length === 0;
+  });
+}
+
+it("ug has each subcommand and option that a page names outside of the examples that are pasted", async ({
+  expect,
+}) => {
+  const program = await ugCommand();
+  const named = PASTED.flatMap((page) =>
+    [...read(page).matchAll(/(?<=^ {4}.*|`)\bug ([a-z][^`\n|;)]*)/gm)]
+      // They stand for options of `ug`.
+      .filter(([, typed = ""]) => !/^(?:help|version)\b/.test(typed))
+      .map(([line, typed = ""]) => ({ page, line, unknown: unknownIn(typed.trim().split(/\s+/), program) })),
+  );
+  expect(named.length).toBeGreaterThan(100);
+  expect(named.filter(({ unknown }) => unknown.length > 0)).toEqual([]);
 });
 
 it("docs/integrators/events.md has every type of event", ({ expect }) => {

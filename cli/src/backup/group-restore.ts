@@ -3,6 +3,7 @@ import type { EnvironmentClient, GroupFields, NumberedGroup } from "../../../cli
 import { CommandError, UsageError } from "../../../common/command-error.ts";
 import { CONTENT, GROUP_FIELDS } from "../../../common/content.ts";
 import { type Output, requireYes } from "../command.ts";
+import { ownOf } from "../groups/files/group-line.ts";
 import { findById, findByNumber } from "../groups/find-group.ts";
 import { onStopSignal } from "../groups/stop-signals.ts";
 import { described, outputOf } from "../groups/task.ts";
@@ -195,6 +196,3 @@ function differencesOf(
     .map(([name, ...values]) => [name, ...values.map((value) => JSON.stringify(value) ?? "-")])
     .filter(([, present, wanted]) => present !== wanted);
 }
-
-const ownOf = (value: unknown, key: string): unknown =>
-  Object.hasOwn(Object(value), key) ? Reflect.get(Object(value), key) : undefined;

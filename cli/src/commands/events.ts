@@ -7,15 +7,16 @@ import type {
   EventsInput,
   FeedReader,
   HistoryPage,
+  OperatorClient,
 } from "../../../client/src/index.ts";
 import { CommandError, UsageError } from "../../../common/command-error.ts";
 import { EVENTS_MAX } from "../../../common/limits.ts";
-import { action, serviceCommand } from "../command.ts";
+import { environmentAction, operatorAction, serviceCommand } from "../command.ts";
 import { environmentName } from "../environment-options.ts";
 import { AllFeeds, type Bounds, eventsBefore, type FeedEvent, newestEvents } from "../events/all-feeds.ts";
 import { onStopSignal } from "../groups/stop-signals.ts";
 import { readId, timeReader, wholeNumberReader } from "../option-values.ts";
-import { accessToDeployment, accessToEnvironment, type ServiceAccess, type ServiceOptions } from "../service-access.ts";
+import type { ServiceOptions } from "../service-access.ts";
 import { given } from "../support/given.ts";
 import { print } from "../support/output.ts";
 import { escapeInvisible, jsonLineOf, quoted } from "../support/printable.ts";
@@ -80,41 +81,53 @@ export const command = (): Command =>
     )
     .option("--until <time>", "end before this time", timeReader("until"))
     .option("--cursor <cursor>", "start after this cursor; latest starts after the newest event")
-    .action(action(printChosen));
+    .action(async function (this: Command) {
+      const isOfAll = isOfDeployment(this.opts<Options>());
+      await (isOfAll ? operatorAction(printOfDeployment) : environmentAction(printOfEnvironment)).call(this);
+    });
 
-async function printChosen(options: Options): Promise<undefined> {
-  const { all, follow, cursor, since, until, teamId, newestFirst, limit } = options;
+/** Refuses options that exclude one another. Returns whether they name feeds of the deployment. */
+function isOfDeployment(options: Options): boolean {
+  const { all, deployment, isNamed, follow, cursor, since, until, teamId, newestFirst, limit } = options;
   const refuse = (isWrong: unknown, sentence: string) => {
     if (isWrong) throw new UsageError(sentence);
   };
   refuse(follow && (until ?? limit ?? newestFirst), "Give --follow without --until, --limit and --newest-first.");
   refuse(cursor !== undefined && since !== undefined, "Give --cursor or --since, not both.");
   refuse(since && until && since >= until, "Give --since as a time before that of --until.");
-  if (teamId !== undefined) return printHistory({ ...options, teamId });
+  if (teamId !== undefined) {
+    const others = [deployment, all, follow, options.type, options.userGroupId, options.actor];
+    const isAlone = others.every((option) => option === undefined);
+    refuse(!isAlone, "Give --team-id alone, or with times, --limit, --newest-first, --cursor and the environment.");
+    return false;
+  }
   refuse(newestFirst && cursor !== undefined, "A cursor leads to newer events: with --newest-first, give --until.");
   refuse(all && limit && !newestFirst, "With --all, give --limit together with --newest-first.");
-  if (all) return printAllFeeds(options);
-  const feed = feedOf(options);
-  return newestFirst ? printNewest(options, newestOf(feed, options)) : printEvents(options, feed);
+  refuse(all && (isNamed || deployment), "Give --all without --workspace, --environment and --deployment.");
+  refuse(
+    all && cursor !== undefined && !(follow && cursor === LATEST),
+    "A cursor belongs to one feed. With --all, give --since, or --follow --cursor latest.",
+  );
+  refuse(deployment && isNamed, "Give --deployment, or --workspace and --environment, not both.");
+  return Boolean(all || deployment);
 }
+
+const printOfDeployment = (client: OperatorClient, options: Options): Promise<undefined> =>
+  options.all ? printAllFeeds(client, options) : printFeed(client, options);
+
+const printOfEnvironment = (client: EnvironmentClient, { teamId, ...options }: Options): Promise<undefined> =>
+  teamId === undefined ? printFeed(client, options) : printHistory(client, { ...options, teamId });
+
+const printFeed = (client: FeedReader, options: Options): Promise<undefined> =>
+  options.newestFirst ? printNewest(options, newestOf(client, options)) : printEvents(client, options);
 
 /** A function that reads the newest events of one feed. */
 const newestOf =
-  ({ client, explained }: ServiceAccess<FeedReader>, options: Options) =>
-  (bounds: Bounds): Promise<FeedEvent[]> =>
-    newestEvents(client, filterOf(options), bounds).then(
-      (events) => events.map((event) => ({ event })),
-      (error: unknown) => Promise.reject(explained(error)),
-    );
+  (client: FeedReader, options: Options) =>
+  async (bounds: Bounds): Promise<FeedEvent[]> =>
+    (await newestEvents(client, filterOf(options), bounds)).map((event) => ({ event }));
 
-/** The feed that the options name, read with the credential that it takes. */
-function feedOf(options: Options): ServiceAccess<FeedReader> {
-  if (!options.deployment) return accessToEnvironment(options);
-  if (options.isNamed) throw new UsageError("Give --deployment, or --workspace and --environment, not both.");
-  return accessToDeployment(options);
-}
-
-async function printEvents(options: Options, { client, explained }: ServiceAccess<FeedReader>): Promise<undefined> {
+async function printEvents(client: FeedReader, options: Options): Promise<undefined> {
   const { cursor, until, limit } = options;
   const controller = options.follow ? new AbortController() : undefined;
   if (controller) onStopSignal(() => controller.abort());
@@ -129,7 +142,7 @@ async function printEvents(options: Options, { client, explained }: ServiceAcces
       if (isEnd) break;
     }
   } catch (error) {
-    if (!stop?.aborted) throw explained(error);
+    if (!stop?.aborted) throw error;
   } finally {
     if (next !== undefined) console.error(`To continue after these: ${next}`);
   }
@@ -152,19 +165,11 @@ async function printNewest(options: Options, read: (bounds: Bounds) => Promise<F
  * Prints the feed of the deployment, and that of each environment. Each line begins with the name of its feed.
  * @throws CommandError at the end, with the environments that are being restored and thus have no feed yet.
  */
-async function printAllFeeds(options: Options): Promise<undefined> {
-  const { deployment, follow, cursor, until, isNamed, newestFirst } = options;
-  if (isNamed || deployment) throw new UsageError("Give --all without --workspace, --environment and --deployment.");
-  if (cursor !== undefined && !(follow && cursor === LATEST))
-    throw new UsageError("A cursor belongs to one feed. With --all, give --since, or --follow --cursor latest.");
-  const { client, explained } = accessToDeployment(options);
+async function printAllFeeds(client: OperatorClient, options: Options): Promise<undefined> {
+  const { follow, cursor, until, newestFirst } = options;
   const query = { ...filterOf(options), ...given({ cursor }), pageSize: EVENTS_MAX };
   const feeds = new AllFeeds(client, query, until);
-  try {
-    await (newestFirst ? printNewest(options, (bounds) => feeds.newest(bounds)) : printRounds(feeds, options));
-  } catch (error) {
-    throw explained(error);
-  }
+  await (newestFirst ? printNewest(options, (bounds) => feeds.newest(bounds)) : printRounds(feeds, options));
   if (!follow) refuseMissing(feeds);
 }
 
@@ -203,21 +208,14 @@ async function printLines(events: readonly ChangeEvent[], { json }: Options, fee
 }
 
 /** Prints the events of one group, and how far back the service has them. */
-async function printHistory(options: Options & { teamId: number }): Promise<undefined> {
-  const { newestFirst, deployment, all, follow, type, userGroupId, actor, limit } = options;
-  if ([deployment, all, follow, type, userGroupId, actor].some((option) => option !== undefined))
-    throw new UsageError("Give --team-id alone, or with times, --limit, --newest-first, --cursor and the environment.");
-  const { client, explained } = accessToEnvironment(options);
+async function printHistory(client: EnvironmentClient, options: Options & { teamId: number }): Promise<undefined> {
+  const { newestFirst, limit } = options;
   const oldestFirst: ChangeEvent[] = [];
   let last: HistoryPage | undefined;
-  try {
-    for await (const page of historyPages(client, options)) {
-      if (newestFirst) await printLines(page.events, options);
-      else oldestFirst.unshift(...page.events.toReversed());
-      last = { ...page, searchedBackTo: page.searchedBackTo ?? last?.searchedBackTo ?? null };
-    }
-  } catch (error) {
-    throw explained(error);
+  for await (const page of historyPages(client, options)) {
+    if (newestFirst) await printLines(page.events, options);
+    else oldestFirst.unshift(...page.events.toReversed());
+    last = { ...page, searchedBackTo: page.searchedBackTo ?? last?.searchedBackTo ?? null };
   }
   await printLines(oldestFirst.slice(0, limit), options);
   if (last?.nextCursor) console.error(`To continue after these: --cursor ${escapeInvisible(last.nextCursor)}`);

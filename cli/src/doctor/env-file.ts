@@ -72,9 +72,10 @@ const RESTART = "Restart the service; under systemd: sudo systemctl restart user
 
 /** Whether the service at this address has loaded the present content of the file. */
 export function checkLoaded({ file, texts }: Pick<EnvFile, "file" | "texts">, url: URL, jwks: unknown): Finding[] {
-  const loaded = isLoopback(url) ? loadedSettings(url.port, file) : undefined;
-  if (!loaded) return checkLoadedKeys({ file, texts }, jwks);
-  const { settings, fromOptions } = loaded;
+  const service = isLoopback(url) ? runningService(url.port, file) : undefined;
+  if (!service) return checkLoadedKeys({ file, texts }, jwks);
+  const { args, settings } = service;
+  const fromOptions = valuesOf(args, "--var").map((text) => text.split(":")[0] ?? "");
   const other = SETTING_NAMES.filter((name) => texts[name] && !fromOptions.includes(name))
     .filter((name) => name !== "CLIENT_ADDRESS_HEADER")
     .filter((name) => texts[name] !== settings[name]);
@@ -117,17 +118,6 @@ function publicXOf(secret: Uint8Array): string {
 
 /** A running `ug serve`: its arguments and folder, and the settings of its workerd. */
 export type Running = { args: string[]; folder: string; settings: Record<string, string> };
-
-/** The settings that it has loaded, and those that `--var` set. */
-type Loaded = { settings: Record<string, string>; fromOptions: string[] };
-
-/** The settings that the service has loaded; `undefined` if it cannot be seen. */
-function loadedSettings(port: string, file: string): Loaded | undefined {
-  const service = runningService(port, file);
-  if (!service) return undefined;
-  const fromOptions = valuesOf(service.args, "--var").map((text) => text.split(":")[0] ?? "");
-  return { settings: service.settings, fromOptions };
-}
 
 /**
  * The service at this port, or else of the one that was started with this file, or else of the one whose socket systemd

@@ -2,13 +2,29 @@
  * Builds the Worker into the folder that is the only argument, with the same bytes that `wrangler deploy` uploads. `bundle.ts` runs it.
  * Wrangler itself is not needed to serve, and would be three quarters of what is installed.
  */
-import { cpSync, readFileSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { createHash } from "node:crypto";
+import { cpSync, globSync, readFileSync, writeFileSync } from "node:fs";
+import { extname, join } from "node:path";
 import { buildSync } from "esbuild";
+import { gzipSync } from "fflate";
 import { parse } from "smol-toml";
-import { METAFILE, publicFiles, ROOT, writeSettings } from "./bundle.ts";
+import { type Encoding, METAFILE, type PublicFile, ROOT, writeSettings } from "./bundle.ts";
 
 const [outdir = ""] = process.argv.slice(2);
+
+/** The types that Cloudflare gives to the files of `public/`. */
+const TYPES: Record<string, string> = {
+  ".html": "text/html; charset=utf-8",
+  ".js": "text/javascript; charset=utf-8",
+  ".css": "text/css; charset=utf-8",
+  ".json": "application/json",
+  ".md": "text/markdown; charset=utf-8",
+  ".png": "image/png",
+  ".svg": "image/svg+xml",
+  ".txt": "text/plain; charset=utf-8",
+};
+/** The size above which a text is stored compressed, too. */
+const COMPRESSED_BYTES_MIN = 30_000;
 
 /** What is read of wrangler.toml. */
 type Config = {
@@ -33,7 +49,6 @@ const { metafile } = buildSync({
   metafile: true,
 });
 writeFileSync(join(outdir, METAFILE), JSON.stringify(metafile));
-cpSync(join(ROOT, "public"), join(outdir, "public"), { recursive: true });
 writeSettings(outdir, {
   compatibilityDate: config.compatibility_date,
   durableObjects: config.durable_objects.bindings.map(({ name, class_name }) => ({
@@ -42,5 +57,32 @@ writeSettings(outdir, {
   })),
   rateLimits: config.ratelimits.map(({ name, simple }) => ({ name, ...simple })),
   vars: config.vars,
-  files: publicFiles(),
+  files: writePublicFiles(join(outdir, "public")),
 });
+
+/**
+ * Copies `public/`, and compresses large texts: on Cloudflare the platform does that, and here nothing might. Returns the files by the paths
+ * at which they are served.
+ */
+function writePublicFiles(folder: string): Record<string, PublicFile> {
+  cpSync(join(ROOT, "public"), folder, { recursive: true });
+  const names = globSync("**/*.*", { cwd: folder });
+  return Object.fromEntries(
+    names.map((name) => {
+      const content = readFileSync(join(folder, name));
+      const type = TYPES[extname(name)] ?? "application/octet-stream";
+      const file = { type, ...encodingOf(content) };
+      if (content.length <= COMPRESSED_BYTES_MIN || !/^text|json|xml/.test(type)) return [`/${name}`, file];
+      // Not by Node's zlib, whose bytes depend on its version and on the processor.
+      const compressed = gzipSync(content, { level: 9, mtime: 0 });
+      writeFileSync(join(folder, `${name}.gz`), compressed);
+      return [`/${name}`, { ...file, gzip: encodingOf(compressed) }];
+    }),
+  );
+}
+
+/** Proxies that compress remove `-gzip` from the end of a validator, so the validator is that of the bytes. */
+function encodingOf(content: Uint8Array): Encoding {
+  const hash = createHash("sha256").update(content).digest("hex");
+  return { bytes: content.length, etag: `"${hash.slice(0, 32)}"` };
+}

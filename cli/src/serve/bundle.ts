@@ -14,7 +14,7 @@ import {
   statSync,
   writeFileSync,
 } from "node:fs";
-import { extname, join } from "node:path";
+import { join } from "node:path";
 import { CommandError } from "../../../common/command-error.ts";
 import { RELEASE } from "../release.ts";
 import { messageOf } from "../support/errors.ts";
@@ -37,20 +37,10 @@ const SOURCES = [
   "wrangler.toml",
 ];
 
-/** The types that Cloudflare gives to the files of `public/`. */
-const TYPES: Record<string, string> = {
-  ".html": "text/html; charset=utf-8",
-  ".js": "text/javascript; charset=utf-8",
-  ".css": "text/css; charset=utf-8",
-  ".json": "application/json",
-  ".md": "text/markdown; charset=utf-8",
-  ".png": "image/png",
-  ".svg": "image/svg+xml",
-  ".txt": "text/plain; charset=utf-8",
-};
-
-/** A file of `public/`: its media type, its length, and its validator (RFC 9110, section 8.8.3). */
-type PublicFile = { type: string; bytes: number; etag: string };
+/** What one encoding of a file has: its length, and its validator (RFC 9110, section 8.8.3). */
+export type Encoding = { bytes: number; etag: string };
+/** A file of `public/`. A large text is stored compressed, too, with `.gz` after its name. */
+export type PublicFile = Encoding & { type: string; gzip?: Encoding };
 
 /** What is read of wrangler.toml, and the files of `public/` by their paths. */
 export type Settings = {
@@ -162,16 +152,3 @@ function build(folder: string): void {
 
 export const writeSettings = (folder: string, settings: Settings): void =>
   writeFileSync(join(folder, SETTINGS), JSON.stringify(settings));
-
-/** The files of `public/` by the paths at which they are served. */
-export function publicFiles(): Record<string, PublicFile> {
-  const names = globSync("**/*.*", { cwd: join(ROOT, "public") });
-  return Object.fromEntries(
-    names.map((name) => {
-      const content = readFileSync(join(ROOT, "public", name));
-      const hash = createHash("sha256").update(content).digest("hex");
-      const type = TYPES[extname(name)] ?? "application/octet-stream";
-      return [`/${name}`, { type, bytes: content.length, etag: `"${hash.slice(0, 32)}"` }];
-    }),
-  );
-}

@@ -37,7 +37,7 @@ export async function refuseCalls(args: readonly string[]): Promise<boolean> {
     () => false,
   );
   if (!isListening) return false;
-  const wasSignalled = await Promise.race([signalled(), delay(REFUSING_MS, false, { ref: false })]);
+  const wasSignalled = await Promise.race([signalled().then(() => true), delay(REFUSING_MS, false, { ref: false })]);
   server.close();
   await Promise.race([once(server, "close"), delay(CLOSING_MS_MAX)]);
   server.closeAllConnections();
@@ -67,7 +67,8 @@ function refusingServer(): Server {
   });
 }
 
-const signalled = () =>
-  new Promise<true>((end) => {
-    for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.once(signal, () => end(true));
+/** Resolves at the first signal to end. Further signals change nothing: workerd has 10 s at most. */
+export const signalled = (): Promise<undefined> =>
+  new Promise((end) => {
+    for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, () => end(undefined));
   });

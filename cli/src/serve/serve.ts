@@ -9,7 +9,7 @@ import project from "../../../package.json" with { type: "json" };
 import { RELEASE } from "../release.ts";
 import { type Bundle, bundleOf } from "./bundle.ts";
 import { demoFiles, demoKeys, NoDemoKeys } from "./demo.ts";
-import { ServiceEnded } from "./failed-start.ts";
+import { ServiceEnded, signalled } from "./failed-start.ts";
 import { warningsAbout } from "./metrics/box-metrics.ts";
 import { Metrics } from "./metrics/metrics.ts";
 import { commandOf, type ServeOptions } from "./options.ts";
@@ -101,12 +101,6 @@ function withLimits({ folder, settings }: Bundle, limits: ServeOptions["limit"])
   const rateLimits = settings.rateLimits.map((limit) => ({ ...limit, ...limits[limit.name] }));
   return { folder, settings: { ...settings, rateLimits } };
 }
-
-/** Resolves at the first signal to end. Further signals change nothing: workerd has 10 s at most. */
-const signalled = () =>
-  new Promise<undefined>((end) => {
-    for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, () => end(undefined));
-  });
 
 /** Behind a proxy, nothing in a request can be trusted to name the service. */
 function requirePublicUrl({ clientAddressHeader }: ServeOptions, { PUBLIC_URL = "" }: Variables): void {

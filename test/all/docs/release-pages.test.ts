@@ -1,4 +1,4 @@
-import { closeSync, globSync, openSync, readFileSync } from "node:fs";
+import { closeSync, globSync, openSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { it, onTestFinished } from "vitest";
 import { newFolder } from "../../support/node/new-folder.ts";
@@ -12,7 +12,10 @@ it("operators can paste each page with the file of a release alone, in an empty 
   const release = join(newFolder(), "release");
   stageRelease(process.cwd(), release);
   const folder = newFolder();
-  const path = `${join(release, "bin")}:/usr/sbin:/usr/bin:/sbin:/bin`;
+  // In place of this machine's own Node, which a box need not have.
+  const none = newFolder();
+  writeFileSync(join(none, "node"), '#!/bin/sh\necho "node: command not found" >&2\nexit 127\n', { mode: 0o755 });
+  const path = `${join(release, "bin")}:${none}:/usr/sbin:/usr/bin:/sbin:/bin`;
   const logFile = join(newFolder(), "service.log");
   const log = openSync(logFile, "w");
   const child = runIn(folder, ["ug", "serve", "--demo", "--port", "0"], { PATH: path }, ["ignore", log, log]);

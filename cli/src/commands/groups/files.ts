@@ -2,7 +2,7 @@
 import { once } from "node:events";
 import type { Readable } from "node:stream";
 import { Option } from "commander";
-import { CommandError, UsageError } from "../../../../common/command-error.ts";
+import { UsageError } from "../../../../common/command-error.ts";
 import { CONTENT, GROUP_FIELDS } from "../../../../common/content.ts";
 import { action, announce, type Output, serviceCommand, UNASKED } from "../../command.ts";
 import { describedTarget } from "../../contexts/context-store.ts";
@@ -12,7 +12,7 @@ import type { Plan } from "../../groups/files/dry-run.ts";
 import type { Service } from "../../groups/files/group-calls.ts";
 import type { ImportSource } from "../../groups/files/source.ts";
 import { wholeNumberReader } from "../../option-values.ts";
-import { accessToEnvironment, type ServiceOptions } from "../../service-access.ts";
+import { accessToEnvironment, type ServiceOptions, withApiKey } from "../../service-access.ts";
 import { onSystemError } from "../../support/errors.ts";
 import { given } from "../../support/given.ts";
 import { inputFailure, openInput } from "../../support/input-file.ts";
@@ -47,8 +47,8 @@ export const exportCommand = () =>
           ...(access.credential.kind === "operator" && environmentQueryOf(options)),
           ...given({ user_group_id_prefix: prefix }),
         };
-        const { exportCsv, exportGroups } = await import("../../groups/files/export.ts");
-        await (format === "csv" ? exportCsv(access, filters, { delimiter, bom }) : exportGroups(access, filters));
+        const { exportGroups } = await import("../../groups/files/export.ts");
+        await exportGroups(access, filters, format === "csv" ? { delimiter, bom } : undefined);
         return undefined;
       }),
     );
@@ -106,8 +106,7 @@ export const importCommand = () =>
     .action(
       action(async (options: ImportOptions, file: string) => {
         const access = accessToEnvironment(options);
-        if (access.credential.kind !== "api_key")
-          throw new CommandError("This command takes an API key, which begins with ugk_.");
+        withApiKey(access.client);
         const source = await sourceOf(file, options);
         return (options.dryRun ? tryImport : runImport)(access, source, options);
       }),

@@ -7,34 +7,19 @@ import { Progress } from "../progress.ts";
 import { cellOf, escapeFormula, isKept, OBJECT_FIELDS, TEXT_FIELDS } from "./csv-cells.ts";
 import { listedGroups, type Service } from "./group-calls.ts";
 
-/** Writes each group as one line of JSON to standard output, page by page, and no faster than they are read. */
-export const exportGroups = (service: Service, filters: Record<string, string>): Promise<void> =>
-  write((onPage) => jsonLines(pagesOf(service, filters, onPage)));
-
-export const exportCsv = (service: Service, filters: Record<string, string>, form: CsvForm): Promise<void> =>
-  write((onPage) => csvOf(pagesOf(service, filters, onPage), form));
-
-type Pages = ReturnType<typeof listedGroups>;
 type Groups = AsyncIterable<Record<string, unknown>[]>;
 
-async function* pagesOf(service: Service, filters: Record<string, string>, onPage: (groups: number) => void): Pages {
-  for await (const groups of listedGroups(service, filters)) {
-    yield groups;
-    onPage(groups.length);
-  }
-}
-
-async function* jsonLines(pages: Pages) {
-  for await (const groups of pages) for (const group of groups) yield `${jsonLineOf(group)}\n`;
-}
-
-async function write(texts: (onPage: (groups: number) => void) => AsyncIterable<string>): Promise<void> {
+/** Writes the groups to standard output, as they are read: each as one line of JSON, page by page, or all as a CSV of this form. */
+export async function exportGroups(service: Service, filters: Record<string, string>, csv?: CsvForm): Promise<void> {
   // On a terminal that shows the lines themselves, a progress line would disturb them.
   const progress = new Progress(0, process.stderr.isTTY && !process.stdout.isTTY);
-  let exported = 0;
-  const onPage = (groups: number) => {
-    exported += groups;
-    progress.update(exported, `${exported} exported`);
+  const pages = async function* () {
+    let exported = 0;
+    for await (const groups of listedGroups(service, filters)) {
+      yield groups;
+      exported += groups.length;
+      progress.update(exported, `${exported} exported`);
+    }
   };
   const failureOf = (code: string) =>
     new CommandError(
@@ -42,9 +27,13 @@ async function write(texts: (onPage: (groups: number) => void) => AsyncIterable<
         ? "Standard output was closed before the export was complete."
         : `Standard output could not be written, so the export is not complete: ${code}.`,
     );
-  await pipeline(texts(onPage), process.stdout, { end: false })
+  await pipeline(csv ? csvOf(pages(), csv) : jsonLines(pages()), process.stdout, { end: false })
     .catch(onSystemError(failureOf))
     .finally(() => progress.stop());
+}
+
+async function* jsonLines(pages: Groups) {
+  for await (const groups of pages) for (const group of groups) yield `${jsonLineOf(group)}\n`;
 }
 
 /** The format for programs. Some spreadsheets need a byte order mark to read umlauts, and semicolons. */

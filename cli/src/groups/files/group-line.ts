@@ -69,8 +69,9 @@ const mergedObjects = (fields: Fields, current: Fields) =>
     }),
   );
 
-const ownOf = (value: object, key: string): unknown =>
-  Object.hasOwn(value, key) ? Reflect.get(value, key) : undefined;
+/** The value of a key of an object itself, which may be no object. */
+export const ownOf = (value: unknown, key: string): unknown =>
+  Object.hasOwn(Object(value), key) ? Reflect.get(Object(value), key) : undefined;
 
 /** The names of the fields that differ, for people; of `mapping` and `properties`, the name of each key. */
 export const changedNames = (differences: Fields, current: Fields): string[] =>
