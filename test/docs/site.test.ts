@@ -150,6 +150,13 @@ describe("the pages of a running service", () => {
     expect(existsSync(join(folder, "public/docs", from.endsWith(".md") ? from : `${from}.html`))).toBe(false);
   });
 
+  it("that moved are in the changelog, each with its new place", ({ expect }) => {
+    const rows = readFileSync("CHANGELOG.md", "utf8").matchAll(
+      /^ {2}\| `([\w-]+)` \| \[[\w-]+\]\(docs\/\w+\/([\w-]+)\.md/gm,
+    );
+    expect(Object.fromEntries([...rows].map(([, from, to]) => [from, to]))).toEqual(MOVED_PAGES);
+  });
+
   it.for([
     ...["/nothing", "/docs.html", "/index.html", "/api/openapi.json"],
     "/docs/calls.html",

@@ -3,7 +3,7 @@ import { callsOf, type Document, pathOfCall, refusalsOf } from "./document.ts";
 import type { RenderedGuide } from "./markdown.ts";
 
 /** A place of a page: where it is, its title, and what readers may also look for. */
-export type Entry = { href: string; title: string; detail: string };
+type Entry = { href: string; title: string; detail: string };
 
 /** The entries of one group: a page, the calls, or the codes of errors. */
 export type EntryGroup = { href: string; title: string; entries: Entry[] };

@@ -13,7 +13,7 @@ export const SECTIONS = {
 export type Section = keyof typeof SECTIONS;
 
 /** The names of all pages, by their sections, in the order in which their readers need them. */
-export const ORDER: Readonly<Record<Section, readonly string[]>> = {
+const ORDER: Readonly<Record<Section, readonly string[]>> = {
   integrators: [
     "readme",
     "first-rows",

@@ -89,7 +89,7 @@ export const GuideList: FC<{ guides: RenderedGuide[]; current: string }> = ({ gu
 );
 
 /** The guides of a section. */
-export const guidesOf = (section: Section, guides: RenderedGuide[]): RenderedGuide[] =>
+const guidesOf = (section: Section, guides: RenderedGuide[]): RenderedGuide[] =>
   guides.filter((guide) => guide.section === section);
 
 /** What a page has, by its headings of the second level. */
