@@ -15,18 +15,18 @@ const [sources = ROOT, output = join(sources, "public")] = process.argv.slice(2)
 const folder = mkdtempSync(join(tmpdir(), "user-group-service-site-"));
 try {
   const outfile = join(folder, "site.mjs");
-  buildSync({
-    entryPoints: [join(ROOT, "tools/site/write-site.tsx")],
-    outfile,
-    bundle: true,
-    format: "esm",
-    platform: "node",
-    logLevel: "warning",
-  });
+  const shared = { bundle: true, format: "esm", logLevel: "warning" } as const;
+  buildSync({ ...shared, entryPoints: [join(ROOT, "tools/site/write-site.tsx")], outfile, platform: "node" });
   const { writeSite } = await import(pathToFileURL(outfile).href);
   // A project of a test may have pages alone.
   const kit = existsSync(join(sources, "client")) ? await writeKit(sources, output) : [];
   writeSite(sources, output, kit);
+  buildSync({
+    ...shared,
+    entryPoints: [join(ROOT, "tools/site/browser/pages.ts")],
+    outfile: join(output, "docs/pages.js"),
+    target: "es2022",
+  });
 } catch (error) {
   console.error(error instanceof Error ? error.message : error);
   process.exitCode = 1;

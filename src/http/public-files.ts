@@ -34,15 +34,15 @@ const STYLES = {
 
 /** The documents with a path of their own. */
 const DOCUMENTS = {
-  "/openapi.json": "/openapi.json",
+  "/openapi.json": "/docs/openapi.json",
   "/openapi-3.0.json": "/openapi-3.0.json",
   "/llms.txt": "/llms.txt",
   [DOCS]: "/docs.html",
 };
 
-/** A path of the documents: names without an extension are pages, and the others their Markdown, pictures, and files as text. */
+/** A path of the documents: names without an extension are pages, and the others their Markdown, scripts, pictures, and files as text. */
 const DOCUMENT = /^\/docs(?:\/[\w-][\w.-]*)+$/;
-const AS_IT_IS = /\.(?:md|png|txt)$/;
+const AS_IT_IS = /\.(?:js|md|png|svg|txt)$/;
 
 /** A file of /kit/. A plus in its name is in the version of Python's package. */
 const KIT_FILE = /^\/kit\/[\w-](?:[\w.-]|%2B)*\.(js|json|tgz|whl)$/;
@@ -60,13 +60,14 @@ const MISSING = "/docs-missing.html";
 
 const NO_SNIFFING = { "X-Content-Type-Options": "nosniff" };
 
-/** Everything comes from this service. No script runs, and nothing is inline. */
-const PROTECTION = {
-  "Content-Security-Policy":
-    "default-src 'none'; style-src 'self'; img-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+/** Everything comes from this service, and nothing is inline. Only the pages of /docs run a script. */
+const protectionWith = (scripts: string) => ({
+  "Content-Security-Policy": `default-src 'none'; ${scripts}style-src 'self'; img-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`,
   "Referrer-Policy": "no-referrer",
   ...NO_SNIFFING,
-};
+});
+const PROTECTION = protectionWith("");
+const PAGE_PROTECTION = protectionWith("script-src 'self'; ");
 
 /** The files of `public/`, and `/`, which redirects browsers and lists the addresses for programs. */
 export const publicFiles = new Hono<AppEnv>().use("/", allowMethods("GET", "HEAD")).get("/", (c) => {
@@ -86,7 +87,9 @@ for (const [path, file] of Object.entries(STYLES))
   publicFiles.use(path, allowMethods("GET", "HEAD")).get(path, (c) => respondWithFile(c, file, NO_SNIFFING));
 
 for (const [path, file] of Object.entries(DOCUMENTS))
-  publicFiles.use(path, allowMethods("GET", "HEAD")).get(path, (c) => respondWithFile(c, file, PROTECTION));
+  publicFiles
+    .use(path, allowMethods("GET", "HEAD"))
+    .get(path, (c) => respondWithFile(c, file, path === DOCS ? PAGE_PROTECTION : PROTECTION));
 
 publicFiles.use(`${DOCS}/*`, allowMethods("GET", "HEAD")).get(`${DOCS}/*`, (c) => {
   const { path } = c.req;
@@ -95,8 +98,8 @@ publicFiles.use(`${DOCS}/*`, allowMethods("GET", "HEAD")).get(`${DOCS}/*`, (c) =
   if (Object.hasOwn(MOVED_PAGES, name)) return movedTo(c, `${DOCS}/${MOVED_PAGES[name]}${extension}`);
   if (AS_IT_IS.test(path)) return respondWithFile(c, path, PROTECTION);
   return isBrowser(c.req.header("Accept"))
-    ? respondWithFile(c, `${path}.html`, { ...PROTECTION, Vary: "Accept" }, MISSING)
-    : respondWithFile(c, `${path}.html`, PROTECTION);
+    ? respondWithFile(c, `${path}.html`, { ...PAGE_PROTECTION, Vary: "Accept" }, MISSING)
+    : respondWithFile(c, `${path}.html`, PAGE_PROTECTION);
 });
 
 publicFiles.use("/kit/*", allowMethods("GET", "HEAD")).get("/kit/*", async (c) => {

@@ -75,7 +75,7 @@ describe("the programs of the documents and of the docstrings", () => {
   });
 
   it.for(RESOLUTIONS)("compile with the types as %s find them", ([, args], { expect }) => {
-    expect(shown).toHaveLength(12);
+    expect(shown).toHaveLength(7);
     expect(compile(folder, args, [...files.examples, ...files.shown])).toBe("");
   });
 

@@ -1,6 +1,5 @@
 import type { Page } from "playwright-core";
 import { describe, inject, it } from "vitest";
-import openapi from "../../public/openapi.json" with { type: "json" };
 import { hasChromium, skippedWithoutChromium } from "../../tools/browser.ts";
 import { call } from "../support/node/client.ts";
 import { openPage, PHONE, testPages } from "../support/node/docs-site.ts";
@@ -8,35 +7,21 @@ import { openPage, PHONE, testPages } from "../support/node/docs-site.ts";
 const LINE_PX_MAX = 720;
 const { url } = inject("service");
 
-const operations = Object.values(openapi.paths).flatMap((methods) => Object.values<{ summary: string }>(methods));
-
 testPages(true);
 
 describe.skipIf(!hasChromium)(`/docs in a browser${skippedWithoutChromium}`, () => {
   const top = async (page: Page, selector: string) =>
     (await page.locator(selector).first().boundingBox())?.y ?? Number.NaN;
 
-  it.for([PHONE.width, 1280])(
-    "each field of a call stands below the one before it, at %d px",
-    async (width, { expect }) => {
-      const { page } = await openPage("/docs/calls", { viewport: { width, height: 900 } });
-      const tops = await page.evaluate<number[][]>(
-        "[...document.querySelectorAll('.fields')].map((list) => [...list.children].map((field) => field.offsetTop))",
-      );
-      const lists = tops.filter(([first = 0]) => first > 0);
-      expect(lists.length).toBeGreaterThan(operations.length / 2);
-      for (const list of lists) expect(list).toEqual([...new Set(list)].toSorted((one, other) => one - other));
-    },
-  );
-
-  it("shows the first call on the first screen of a phone, and the list of all calls behind a link", async ({
-    expect,
-  }) => {
-    const { page } = await openPage("/docs/calls", { viewport: PHONE });
+  it("has all pages in a menu on top of a phone, without a script", async ({ expect }) => {
+    const { page } = await openPage("/docs/calls/user-groups", { viewport: PHONE });
     expect(await top(page, "article")).toBeLessThan(PHONE.height / 2);
-    expect(await page.locator("article h3").first().innerText()).toContain(operations[0]?.summary);
-    await page.getByRole("link", { name: "Contents" }).click();
-    expect(await top(page, "#contents")).toBeLessThan(PHONE.height / 2);
+    const menu = page.getByRole("navigation", { name: "Contents" });
+    expect(await menu.isVisible()).toBe(false);
+    await page.getByRole("button", { name: "All pages" }).click();
+    await menu.getByRole("link", { name: "Mint a viewer session" }).click();
+    expect(page.url()).toBe(`${url}/docs/calls/dashboards#mintSession`);
+    expect(await menu.isVisible()).toBe(false);
   });
 
   it("has the calls at its side on a wide screen, from where a link leads to each", async ({ expect }) => {
@@ -48,6 +33,53 @@ describe.skipIf(!hasChromium)(`/docs in a browser${skippedWithoutChromium}`, () 
     expect((await side.boundingBox())?.y).toBe(0);
     const example = await page.locator("#mintSession aside").boundingBox();
     expect(example?.x).toBeGreaterThan(800);
+  });
+
+  it("leads from a link to a call in 1.1's page of all calls to the call", async ({ expect }) => {
+    const { page } = await openPage("/docs/calls#bindQuery");
+    await page.locator("#bindQuery a").click();
+    expect(page.url()).toBe(`${url}/docs/calls/dashboards#bindQuery`);
+  });
+
+  it("finds a heading by its words in any order, with keys alone, and keeps a hostile search as text", async ({
+    expect,
+  }) => {
+    const { page, problems } = await openPage("/docs", { javaScriptEnabled: true });
+    await page.keyboard.press("/");
+    await page.keyboard.type("Öffline verify");
+    const hits = page.getByRole("search").getByRole("link");
+    await hits.first().waitFor();
+    await page.keyboard.press("ArrowDown");
+    await page.keyboard.press("Enter");
+    await page.waitForURL(`${url}/docs/verifying#verify-a-session-offline`);
+
+    const box = page.getByRole("searchbox", { name: "Search the pages" });
+    await box.fill("<img src=x onerror=alert(1)>");
+    await page.getByRole("status").filter({ hasText: "0 found" }).waitFor();
+    await box.fill("user_group_suspended");
+    await hits.filter({ hasText: "user_group_suspended" }).first().click();
+    await page.waitForURL(`${url}/docs/errors#user_group_suspended`);
+    await box.fill("rotate");
+    await hits.first().waitFor();
+    await page.keyboard.press("Escape");
+    expect([await box.inputValue(), await hits.first().isVisible()]).toEqual(["", false]);
+    expect(problems).toEqual([]);
+  });
+
+  it("copies a block as it is, and offers that only where a browser allows it", async ({ expect }) => {
+    const { page } = await openPage("/docs/api", {
+      javaScriptEnabled: true,
+      permissions: ["clipboard-read", "clipboard-write"],
+    });
+    const block = page.locator(".block").first();
+    await block.getByRole("button", { name: "Copy" }).click();
+    await block.getByRole("button", { name: "Copied" }).waitFor();
+    expect(await page.evaluate("navigator.clipboard.readText()")).toBe(await block.locator("pre").innerText());
+    const insecure = await openPage("/docs/api", { javaScriptEnabled: true });
+    await insecure.page.addInitScript("Object.defineProperty(window, 'isSecureContext', { value: false })");
+    await insecure.page.reload();
+    await insecure.page.getByRole("searchbox").waitFor();
+    expect(await insecure.page.getByRole("button", { name: "Copy" }).count()).toBe(0);
   });
 
   it("leads from a page that is not there to the others, and answers programs with an error", async ({ expect }) => {
@@ -72,7 +104,7 @@ describe.skipIf(!hasChromium)(`/docs in a browser${skippedWithoutChromium}`, () 
   });
 
   it("prints the text without what only a screen needs", async ({ expect }) => {
-    const { page } = await openPage("/docs/retries");
+    const { page } = await openPage("/docs/api");
     await page.emulateMedia({ media: "print" });
     expect(await page.locator("#contents").isVisible()).toBe(false);
     expect(await page.locator("body > header").isVisible()).toBe(false);
@@ -82,12 +114,11 @@ describe.skipIf(!hasChromium)(`/docs in a browser${skippedWithoutChromium}`, () 
   it("prints the fields of answers, which a screen shows behind a click, and buttons that paper can show", async ({
     expect,
   }) => {
-    const { page } = await openPage("/docs/calls", { viewport: { width: 1280, height: 900 } });
-    const field = page.locator("details .fields dt").first();
-    const refusal = page.locator("details .refusals li").first();
-    expect([await field.isVisible(), await refusal.isVisible()]).toEqual([false, false]);
+    const { page } = await openPage("/docs/calls/user-groups", { viewport: { width: 1280, height: 900 } });
+    const field = page.locator("details li").first();
+    expect(await field.isVisible()).toBe(false);
     await page.emulateMedia({ media: "print" });
-    expect([await field.isVisible(), await refusal.isVisible()]).toEqual([true, false]);
+    expect(await field.isVisible()).toBe(true);
     await page.goto(`${url}/docs`);
     const colours =
       "(({ color, backgroundColor }) => [color, backgroundColor])(getComputedStyle(document.querySelector('.primary')))";

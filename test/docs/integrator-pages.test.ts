@@ -30,7 +30,7 @@ afterAll(() => made.remove());
 
 it("the fake of the page of tests answers without a network", async ({ expect }) => {
   const file = join(made.project, "fake.ts");
-  writeFileSync(file, blocksOf("testing-your-integration.md", "ts").join("\n"));
+  writeFileSync(file, blocksOf("going-live.md", "ts").join("\n"));
   const { stdout } = await promisify(execFile)(process.execPath, [file]);
   expect(stdout).toBe("eyJ [ 'POST https://groups.example.com/api/viewer_sessions' ]\n");
 });
@@ -60,7 +60,7 @@ const product = {
 
 /** The page and the frame of the documents, on two sites. The frame's site has a cookie, which it asks for in every request. */
 async function sitesOf(sandbox: string) {
-  const [pageScript = "", frameScript = ""] = blocksOf("iframes.md", "js");
+  const [pageScript = "", frameScript = ""] = blocksOf("embedding.md", "js").slice(-2);
   const viewer = readFileSync(join(made.project, "node_modules/user-group-service/dist/viewer.js"), "utf8");
   const cookies: (string | null)[] = [];
   let page = "";

@@ -5,10 +5,10 @@ import { afterEach, inject, it, onTestFinished, vi } from "vitest";
 import { UserGroupClient, ViewerClient } from "../../client/src/index.ts";
 import { requireSession, type SessionCheck } from "../../client/src/server.ts";
 
-/** What docs/integrators/outages.md promises while the service, or the network to it, is away. */
+/** What docs/integrators/going-live.md promises while the service, or the network to it, is away. */
 
 const { url, key } = inject("service");
-const page = readFileSync("docs/integrators/outages.md", "utf8");
+const page = readFileSync("docs/integrators/going-live.md", "utf8");
 const AUDIENCE = "demo/Testing";
 const ORIGIN = "https://app.example.com";
 const MINUTE_MS = 60_000;

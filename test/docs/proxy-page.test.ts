@@ -9,11 +9,11 @@ import { requireSession } from "../../client/src/server.ts";
 import { freePort } from "../support/node/free-port.ts";
 import { endGroup, runIn, waitUntil } from "../support/node/service.ts";
 
-/** What docs/integrators/behind-a-proxy.md says, in a real nginx before the real service. */
+/** What docs/integrators/gateways.md says of a proxy in front of the service, in a real nginx before the real service. */
 
 const { url, key } = inject("service");
 const groups = new UserGroupClient({ url, apiKey: key });
-const page = readFileSync("docs/integrators/behind-a-proxy.md", "utf8");
+const page = readFileSync("docs/integrators/gateways.md", "utf8");
 const [, paths = ""] = /```nginx\n([\s\S]*?)```/.exec(page) ?? [];
 const ORIGIN = "https://app.example.com";
 const NGINX = ["nginx"] as const;

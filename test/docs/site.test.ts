@@ -7,11 +7,14 @@ import { describe, inject, it } from "vitest";
 import { MOVED_PAGES } from "../../common/moved-pages.ts";
 import openapi from "../../public/openapi.json" with { type: "json" };
 import { FILES } from "../../tools/site/guides.ts";
+import { TASK_FILES } from "../../tools/site/llms.ts";
 import { call } from "../support/node/client.ts";
 import { newFolder } from "../support/node/new-folder.ts";
 
 const { url, operatorToken, folder } = inject("service");
 const PAGE_GZIP_BYTES_MAX = 60 * 1024;
+/** At most: prose has more, and code about three. */
+const BYTES_PER_TOKEN = 3;
 
 const operations = Object.entries(openapi.paths).flatMap(([path, methods]) =>
   Object.entries<{ operationId: string; summary: string; security: object[]; "x-destructive"?: boolean }>(methods).map(
@@ -58,7 +61,7 @@ describe("the pages of a running service", () => {
   it("are all that was built, and each link leads to a page, and to a place on it", async ({ expect }) => {
     const pages = await crawled;
     const built = globSync("docs/**/*.*", { cwd: join(folder, "public") })
-      .filter((file) => !/\.(?:json|sha256)$/.test(file))
+      .filter((file) => !/search-index\.js$|\.(?:json|sha256)$/.test(file))
       .map((file) => `/${file.replace(/\.html$/, "")}`);
     expect(built.length).toBeGreaterThan(80);
     expect(built.filter((path) => !pages.has(path))).toEqual([]);
@@ -77,11 +80,13 @@ describe("the pages of a running service", () => {
     expect(broken).toEqual([]);
   });
 
-  it("have no script, no style of their own, and nothing of other hosts", async ({ expect }) => {
+  it("have one script of this service, no style of their own, and nothing of other hosts", async ({ expect }) => {
+    const script = `<script type="module" src="/docs/pages.js">`;
     for (const [path, { text }] of await pagesOf()) {
       const tags = tagsIn(text).join("\n");
       expect(tags, path).toContain("<main");
-      expect(tags, path).not.toMatch(/<script|<style|<iframe| on\w+="| style="|javascript:/i);
+      expect(tags.split(script), path).toHaveLength(path === "/kit/" ? 1 : 2);
+      expect(tags.replace(script, ""), path).not.toMatch(/<script|<style|<iframe| on\w+="| style="|javascript:/i);
       const loaded = all(text, /<(?:img|link)\b[^>]* (?:href|src)="([^"]*)"/g);
       expect(
         loaded.filter((address) => !address.startsWith("/")),
@@ -109,19 +114,22 @@ describe("the pages of a running service", () => {
   });
 
   it.for([
-    ["/docs", "text/html; charset=utf-8"],
-    ["/docs/errors", "text/html; charset=utf-8"],
-    ["/docs/errors.md", "text/markdown; charset=utf-8"],
-    ["/docs/pictures/product.png", "image/png"],
-    ["/docs/examples/embedding/page.html.txt", "text/plain; charset=utf-8"],
-    ["/llms.txt", "text/plain; charset=utf-8"],
+    ["/docs", "text/html; charset=utf-8", "script-src 'self'; "],
+    ["/docs/errors", "text/html; charset=utf-8", "script-src 'self'; "],
+    ["/docs/calls/events", "text/html; charset=utf-8", "script-src 'self'; "],
+    ["/kit/", "text/html; charset=utf-8", ""],
+    ["/docs/errors.md", "text/markdown; charset=utf-8", ""],
+    ["/docs/pages.js", "text/javascript; charset=utf-8", ""],
+    ["/docs/pictures/product.png", "image/png", ""],
+    ["/docs/examples/embedding/page.html.txt", "text/plain; charset=utf-8", ""],
+    ["/llms.txt", "text/plain; charset=utf-8", ""],
   ])(
-    "%s has its media type, forbids scripts, and is not sent again to who has it",
-    async ([path = "", type], { expect }) => {
+    "%s has its media type, allows a page of /docs scripts of this service alone, and is not sent again to who has it",
+    async ([path = "", type, scripts], { expect }) => {
       const { status, headers } = await fetch(url + path);
       expect([status, headers.get("Content-Type")]).toEqual([200, type]);
       expect(headers.get("Content-Security-Policy")).toBe(
-        "default-src 'none'; style-src 'self'; img-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+        `default-src 'none'; ${scripts}style-src 'self'; img-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`,
       );
       expect(headers.get("X-Content-Type-Options")).toBe("nosniff");
       const again = await fetch(url + path, { headers: { "If-None-Match": headers.get("ETag") ?? "" } });
@@ -142,9 +150,17 @@ describe("the pages of a running service", () => {
     expect(existsSync(join(folder, "public/docs", from.endsWith(".md") ? from : `${from}.html`))).toBe(false);
   });
 
+  it("that moved are in the changelog, each with its new place", ({ expect }) => {
+    const rows = readFileSync("CHANGELOG.md", "utf8").matchAll(
+      /^ {2}\| `([\w-]+)` \| \[[\w-]+\]\(docs\/\w+\/([\w-]+)\.md/gm,
+    );
+    expect(Object.fromEntries([...rows].map(([, from, to]) => [from, to]))).toEqual(MOVED_PAGES);
+  });
+
   it.for([
     ...["/nothing", "/docs.html", "/index.html", "/api/openapi.json"],
     "/docs/calls.html",
+    "/docs/openapi.json",
     "/docs/sources.sha256",
     "/docs/nothing",
     "/docs/examples",
@@ -164,15 +180,31 @@ describe("the pages of a running service", () => {
 describe("readers find", () => {
   it("each guide on the first page and in /llms.txt, which names its Markdown", async ({ expect }) => {
     const pages = await crawled;
-    const guides = [...pages.keys()].filter((path) => path.endsWith(".md")).map((path) => path.slice(0, -3));
+    const guides = [...pages.keys()].flatMap((path) => /^(\/docs\/(?!calls)[\w-]+)\.md$/.exec(path)?.[1] ?? []);
     expect(guides.length).toBeGreaterThan(35);
     const start = hrefsIn(pages.get("/docs")?.text ?? "");
     const listed = linksIn(pages.get("/llms.txt")?.text ?? "");
     expect(guides.filter((path) => !start.includes(path))).toEqual([]);
     expect(guides.filter((path) => !listed.includes(`${path}.md`))).toEqual([]);
     expect(pages.get("/llms.txt")?.text).toMatch(
-      /^# User groups\n\n> .+\n\n[\s\S]*\n## .+\n\n- \[.+\]\(\/docs\/[\w-]+\.md\): .+\n/,
+      /^# User groups\n\n> .+\n\n[\s\S]*\n## .+\n\n- \[.+\]\(\/docs\/[\w-]+\.md\) \([\d.]+ KB\): .+\n/,
     );
+  });
+
+  it("in /llms.txt the size of each page, and a page in Next within 15,000 tokens", async ({ expect }) => {
+    const pages = await crawled;
+    const llms = pages.get("/llms.txt")?.text ?? "";
+    const bytesOf = (path: string) => Buffer.byteLength(pages.get(path)?.text ?? "");
+    const listed = [...llms.matchAll(/\]\((\/[^)]+\.(?:md|txt|json))\) \(([\d.]+) KB\)/g)];
+    expect(listed.length).toBeGreaterThan(50);
+    // The examples of a page have the origin of the service, which has another length.
+    for (const [, path = "", size] of listed)
+      expect(Math.abs(bytesOf(path) / 1024 - Number(size)), path).toBeLessThan(0.2);
+
+    const [next = ""] = /^- A page in Next:.*$/m.exec(llms) ?? [];
+    const bytes = linksIn(next).reduce((sum, path) => sum + bytesOf(path), Buffer.byteLength(llms));
+    expect(linksIn(next).length).toBeGreaterThan(5);
+    expect(bytes / BYTES_PER_TOKEN).toBeLessThan(15_000);
   });
 
   it("from /llms.txt alone each page as Markdown, and each file of the project that a page names", async ({
@@ -189,15 +221,32 @@ describe("readers find", () => {
   });
 
   it("with each call its guide, its fields, what it refuses, and a call of curl", async ({ expect }) => {
-    const articles = ((await crawled).get("/docs/calls")?.text ?? "").split("<article ").slice(1);
-    expect(articles).toHaveLength(operations.length);
-    for (const [index, article] of articles.entries()) {
-      const { operationId, summary } = operations.find(({ operationId: id }) => article.startsWith(`id="${id}"`)) ?? {};
-      expect(operationId, `article ${index}`).toBeDefined();
+    const articles = await articlesOf();
+    expect([...articles.keys()].toSorted()).toEqual(operations.map(({ operationId }) => operationId).toSorted());
+    for (const { operationId, summary } of operations) {
+      const article = articles.get(operationId) ?? "";
       expect(plain(article), operationId).toContain(summary);
-      expect(article, operationId).toMatch(/>Guides?: |>Guides?: /);
+      expect(article, operationId).toMatch(/>Guides?: /);
       expect(article, operationId).toContain('href="/docs/errors#rate_limited"');
       expect(article, operationId).toMatch(/<pre><code>curl /);
+    }
+  });
+
+  it("the same of each call in its file of Markdown, and the call from its place in 1.1's page of all calls", async ({
+    expect,
+  }) => {
+    const pages = await crawled;
+    const articles = await articlesOf();
+    const list = pages.get("/docs/calls")?.text ?? "";
+    for (const { call: name, operationId, summary } of operations) {
+      const markdown = pages.get(`/docs/calls/${operationId}.md`)?.text ?? "";
+      expect(markdown, operationId).toMatch(new RegExp(`^# ${summary}\n\n\`${name.replaceAll(/[{}]/g, "\\$&")}\``));
+      const words = (text: string) => text.replaceAll(/\W+/g, "");
+      const shown = words(plain(articles.get(operationId) ?? ""));
+      for (const line of markdown.split("\n").slice(3))
+        if (!line.startsWith("#") && !line.startsWith("```"))
+          expect(shown, `${operationId}: ${line}`).toContain(words(line.replaceAll(/\]\([^)]*\)/g, "")));
+      expect(list).toMatch(new RegExp(`<li id="${operationId}"><a href="/docs/calls/[\\w-]+#${operationId}">`));
     }
   });
 
@@ -233,13 +282,12 @@ describe("readers find", () => {
   });
 });
 
-const callsPage = async () => (await crawled).get("/docs/calls")?.text ?? "";
-/** The calls of the page of all calls, by their operations. */
+/** The calls of the pages of calls, by their operations. */
 const articlesOf = async () =>
   new Map(
-    (await callsPage())
-      .split('<article id="')
-      .slice(1)
+    (await pagesOf())
+      .filter(([path]) => path.startsWith("/docs/calls/"))
+      .flatMap(([, { text }]) => text.split('<article id="').slice(1))
       .map((article) => [article.slice(0, article.indexOf('"')), article]),
   );
 
@@ -256,13 +304,14 @@ async function newSpareEnvironment() {
 
 const isAboutAll = (curl: string) => curl.includes("/api/restore") || /DELETE .*\/api\/environments/.test(curl);
 
-describe("the page of all calls", () => {
+describe("the pages of calls", () => {
   it("names the credential of each call, and describes all of them", async ({ expect }) => {
     const articles = await articlesOf();
     for (const { operationId, security } of operations)
       for (const name of security.flatMap(Object.keys))
-        expect(articles.get(operationId)).toContain(`<a href="#credential-${name}">${name}</a>`);
-    const [, described = ""] = (await callsPage()).split('id="credential-operator_key"');
+        expect(articles.get(operationId)).toContain(`<a href="/docs/calls#credential-${name}">${name}</a>`);
+    const list = (await crawled).get("/docs/calls")?.text ?? "";
+    const [, described = ""] = list.split('id="credential-operator_key"');
     expect(plain(described.split("</dd>")[0] ?? "")).toContain("ugo_");
   });
 
@@ -317,6 +366,9 @@ describe("the page of all calls", () => {
   });
 });
 
+/** The page's own script, without the values of its attributes. */
+const PAGES_SCRIPT = "<script type src>";
+
 /** A project of which each text that the site shows tries to be more than text. */
 function hostileProject(): string {
   const root = newFolder();
@@ -335,7 +387,7 @@ function hostileProject(): string {
       ]),
     );
   };
-  for (const file of FILES) {
+  for (const file of [...FILES, ...TASK_FILES]) {
     mkdirSync(dirname(join(root, file)), { recursive: true });
     writeFileSync(join(root, file), page);
   }
@@ -350,18 +402,18 @@ const { buildSite } = await import(new URL("../../common/site.mjs", import.meta.
 describe("the program that builds the pages", () => {
   const build = (root: string) => spawnSync(process.execPath, ["tools/site.ts", root], { encoding: "utf8" });
 
-  it("makes text of hostile Markdown and of hostile texts of the document", ({ expect }) => {
+  it("makes text of hostile Markdown and of hostile texts of the document", async ({ expect }) => {
     const root = hostileProject();
     expect(build(root)).toMatchObject({ status: 0, stderr: "" });
     const pages = globSync("public/**/*.html", { cwd: root });
-    expect(pages.length).toBe(FILES.length + 5);
+    expect(pages.length).toBe(FILES.length + 5 + openapi.tags.length);
     for (const page of pages) {
       const html = readFileSync(join(root, page), "utf8");
       // What the texts try to add has values without quotes.
       const tags = tagsIn(html.replaceAll(/="[^"]*"/g, ""));
       expect(tags, page).toContain("<main id>");
       expect(
-        tags.filter((tag) => /<script|=| on\w+/i.test(tag)),
+        tags.filter((tag) => /<script|=| on\w+/i.test(tag) && tag !== PAGES_SCRIPT),
         page,
       ).toEqual([]);
       expect(html, page).toContain("&lt;script&gt;run()");
@@ -370,6 +422,9 @@ describe("the program that builds the pages", () => {
         page,
       ).toEqual([]);
     }
+    // What the search loads is data, whatever the titles are.
+    const { groups } = await import(/* @vite-ignore */ join(root, "public/docs/search-index.js"));
+    expect(groups.at(-1).title).toContain("<script>run()");
   });
 
   it.for([

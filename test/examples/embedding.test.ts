@@ -145,15 +145,9 @@ describe("row-level security", () => {
   });
 });
 
-it.for([
-  ["embedding.md", "sign-up.ts"],
-  ["embedding.md", "backend.ts"],
-  ["verifying.md", "row-level-security.sql"],
-  ["verifying.md", "customer-databases.ts"],
-] as const)("docs/integrators/%s shows %s as it is", ([page, file], { expect }) => {
-  expect(readFileSync(`docs/integrators/${page}`, "utf8")).toContain(
-    `\n${readFileSync(`examples/embedding/${file}`, "utf8")}\`\`\`\n`,
-  );
+it("docs/integrators/verifying.md shows row-level-security.sql as it is", ({ expect }) => {
+  const recipe = readFileSync("examples/embedding/row-level-security.sql", "utf8");
+  expect(readFileSync("docs/integrators/verifying.md", "utf8")).toContain(`\n${recipe}\`\`\`\n`);
 });
 
 it("runs every file of examples/embedding", ({ expect }) => {

@@ -155,7 +155,12 @@ const PROXIES: Consumer[] = [
 ];
 
 const HTTP_CLIENTS: Consumer[] = CLIENTS.map(({ name, version }) =>
-  works(name, "[an example](clients.md) for each", tests("test/all/tools/clients.test.ts", name), version),
+  works(
+    name,
+    "[an example](typescript-client.md#other-clients) for each",
+    tests("test/all/tools/clients.test.ts", name),
+    version,
+  ),
 );
 
 const GENERATORS: Consumer[] = [

@@ -72,11 +72,20 @@ export type Document = {
 /** One call of the document. */
 export type Call = { method: string; path: string; operation: Operation };
 
-/** All calls, those of one tag in the order of the document. */
-export const callsOf = ({ paths }: Document): Call[] =>
+/** All calls, or those of one tag, in the order of the document. */
+export const callsOf = ({ paths }: Document, tag?: string): Call[] =>
   Object.entries(paths).flatMap(([path, methods]) =>
-    Object.entries(methods).map(([method, operation]) => ({ method, path, operation })),
+    Object.entries(methods)
+      .filter(([, { tags }]) => tag === undefined || tags.includes(tag))
+      .map(([method, operation]) => ({ method, path, operation })),
   );
+
+/** The path of the page of a tag. */
+export const subjectPath = (tag: string): string => `/docs/calls/${tag.toLowerCase().replaceAll(" ", "-")}`;
+
+/** Where a call is described. */
+export const pathOfCall = ({ operation: { tags, operationId } }: Call): string =>
+  `${subjectPath(tags[0] ?? "")}#${operationId}`;
 
 /** The object that a reference names, with the members beside the reference, or the object itself. */
 export function resolve<Value extends object>(document: Document, value: Value | Ref): Value {

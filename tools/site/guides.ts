@@ -13,31 +13,24 @@ export const SECTIONS = {
 export type Section = keyof typeof SECTIONS;
 
 /** The names of all pages, by their sections, in the order in which their readers need them. */
-export const ORDER: Readonly<Record<Section, readonly string[]>> = {
+const ORDER: Readonly<Record<Section, readonly string[]>> = {
   integrators: [
     "readme",
     "first-rows",
+    "choosing",
     "embedding",
     "server-kit",
     "dashboards",
     "proving-isolation",
-    "iframes",
     "verifying",
     "gateways",
-    "behind-a-proxy",
     "consumers",
     "api",
     "lifecycle",
-    "groups-by-number",
-    "merging-customers",
     "bulk",
     "moving",
     "events",
     "typescript-client",
-    "clients",
-    "retries",
-    "outages",
-    "testing-your-integration",
     "going-live",
   ],
   operators: [

@@ -17,7 +17,7 @@ const TABS = [
 
 type LayoutProps = { title: string; path: string; version: string; side: Child; markdown?: string; children: Child };
 
-/** A page: the bar, what stands at its side (on a phone, below it), and its content. */
+/** A page: the bar, what stands at its side (on a phone, in a menu), and its content. Only the pages of /docs may run a script. */
 export const Layout: FC<LayoutProps> = ({ title, path, version, side, markdown, children }) => (
   <html lang="en">
     <head>
@@ -29,6 +29,7 @@ export const Layout: FC<LayoutProps> = ({ title, path, version, side, markdown, 
       <link rel="stylesheet" href="/styles/ui.css" />
       <link rel="stylesheet" href="/styles/docs.css" />
       {markdown && <link rel="alternate" type="text/markdown" href={markdown} />}
+      {path !== "/kit/" && <script type="module" src="/docs/pages.js" />}
     </head>
     <body class="docs">
       <header>
@@ -36,6 +37,9 @@ export const Layout: FC<LayoutProps> = ({ title, path, version, side, markdown, 
           Skip to the content
         </a>
         <div class="bar">
+          <button type="button" class="contents" popovertarget="contents">
+            All pages
+          </button>
           <a class="brand" href="/docs" aria-label="User groups: start">
             <img src="/favicon.svg" alt="" />
             <span>User groups</span>
@@ -55,7 +59,7 @@ export const Layout: FC<LayoutProps> = ({ title, path, version, side, markdown, 
         </div>
       </header>
       <div class="columns">
-        <nav id="contents" class="side" aria-label="Contents">
+        <nav id="contents" class="side" aria-label="Contents" popover="auto">
           {side}
         </nav>
         <main id="main">{children}</main>
@@ -85,7 +89,7 @@ export const GuideList: FC<{ guides: RenderedGuide[]; current: string }> = ({ gu
 );
 
 /** The guides of a section. */
-export const guidesOf = (section: Section, guides: RenderedGuide[]): RenderedGuide[] =>
+const guidesOf = (section: Section, guides: RenderedGuide[]): RenderedGuide[] =>
   guides.filter((guide) => guide.section === section);
 
 /** What a page has, by its headings of the second level. */
@@ -119,7 +123,7 @@ export const GuidePage: FC<{ guide: RenderedGuide; site: Site }> = ({ guide, sit
       side={<GuideList guides={guides} current={name} />}
     >
       <p class="above">
-        {SECTIONS[section]} · <a href={markdown}>Markdown</a> · <a href="#contents">All pages</a>
+        {SECTIONS[section]} · <a href={markdown}>Markdown</a>
       </p>
       <h1 id={headings[0]?.id}>{title}</h1>
       <OnThisPage headings={headings} />

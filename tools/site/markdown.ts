@@ -4,6 +4,8 @@
  */
 import MarkdownIt, { type Token } from "markdown-it";
 import type { CallFinder } from "./calls.ts";
+import { diagramFile } from "./diagram.ts";
+import { pathOfCall } from "./document.ts";
 import type { Guide, Links } from "./guides.ts";
 
 export type Heading = { level: number; id: string; text: string };
@@ -44,8 +46,9 @@ export class Markdown {
     rules.fence = (tokens, index) => {
       const { content, info } = tokens[index] as Token;
       const code = `<pre><code>${escapeHtml(content)}</code></pre>\n`;
-      // A diagram is text for a program that draws it.
-      return info === "mermaid" ? `<details><summary>A diagram, as text</summary>${code}</details>\n` : code;
+      if (info !== "mermaid") return code;
+      const drawing = `<div class="wide" role="region" aria-label="Diagram" tabindex="0"><img src="/${diagramFile(content)}" alt="The text below, drawn" /></div>`;
+      return `${drawing}<details><summary>The diagram as text</summary>${code}</details>\n`;
     };
     rules.code_inline = (tokens, index) => {
       const token = tokens[index] as Token;
@@ -66,6 +69,11 @@ export class Markdown {
     const tokens = this.#markdown.parse(text, {});
     this.#linkCode(tokens, "");
     return this.#markdown.renderer.render(tokens, this.#markdown.options, {});
+  }
+
+  /** Renders text without paragraphs. */
+  inline(text: string): string {
+    return this.#markdown.renderInline(text);
   }
 
   /**
@@ -134,7 +142,7 @@ export class Markdown {
     const { calls, codes, links } = this.#linked;
     const [, method = "", path = ""] = CALL.exec(code) ?? [];
     const call = calls.find(method, path);
-    if (call) return `/docs/calls#${call.operation.operationId}`;
+    if (call) return pathOfCall(call);
     if (codes.has(code)) return page === "errors" ? `#${code}` : `/docs/errors#${code}`;
     return links.fileUrl(code);
   }

@@ -1,7 +1,6 @@
-/** The page /docs, which sends each reader to the right first page, and /llms.txt, which does so for programs. */
+/** The page /docs, which sends each reader to the right first page. */
 import type { FC } from "hono/jsx";
-import { SECTIONS, type Section } from "./guides.ts";
-import { GuideList, guidesOf, Layout, type Site } from "./layout.tsx";
+import { GuideList, Layout, type Site } from "./layout.tsx";
 import type { RenderedGuide } from "./markdown.ts";
 
 type Reader = { who: string; intent: string; pages: string[] };
@@ -11,7 +10,7 @@ const READERS: Reader[] = [
   {
     who: "You integrate",
     intent: "Your product embeds dashboards, and each of your customers may see only their own rows.",
-    pages: ["first-rows", "embedding", "api", "errors", "going-live"],
+    pages: ["first-rows", "choosing", "embedding", "api", "going-live"],
   },
   {
     who: "You run the service",
@@ -84,41 +83,11 @@ export const StartPage: FC<Site> = ({ version, guides }) => (
       <section>
         <h2>You are a program</h2>
         <p>
-          Begin with <a href="/llms.txt">/llms.txt</a>. For a page as Markdown, add <code>.md</code> to its address. The
-          calls are in <a href="/openapi.json">/openapi.json</a>; those that destroy data have{" "}
-          <code>x-destructive</code>.
+          Begin with <a href="/llms.txt">/llms.txt</a>, which has the pages for each task. For a page as Markdown, add{" "}
+          <code>.md</code> to its address. Each call has a page of its own; <a href="/docs/calls.md">the list</a> names
+          them.
         </p>
       </section>
     </div>
   </Layout>
 );
-
-const SUMMARY = `User groups, and the sessions that decide whose data a dashboard may show. An HTTP JSON service, with an operators' console.
-
-- Every call, with its fields and refusals: [/openapi.json](/openapi.json). Calls that destroy data have \`x-destructive: true\`: leave them out of
-  tools that run without a person.
-- Send a credential as \`Authorization: Token <credential>\`. An API key (\`ugk_…\`) belongs on a server, a viewer session (a JWT) in a page.
-- A refusal is \`{"success": 0, "error": {"code", "message"}, "request_id"}\`, with an HTTP status of 400 or more. Branch on \`error.code\`.
-- The examples call this service at \`http://localhost:8787\`. \`https://groups.example.com\` stands for it, too.
-- To install, for exactly this version: [/kit/](/kit/) has the TypeScript client with the command \`ug\`, and the file that pages import. Its
-  files with their hashes: [/kit/files.json](/kit/files.json).`;
-
-const lineOf = ({ name, title, summary }: RenderedGuide): string => `- [${title}](/docs/${name}.md): ${summary}`;
-
-/** The text of /llms.txt, as llmstxt.org describes it. What a program can leave out is under `Optional`. */
-export function llmsText(guides: RenderedGuide[]): string {
-  const first = READERS.slice(0, 2).flatMap(({ who, pages }) => [
-    `## ${who}: begin here`,
-    named(pages, guides).map(lineOf).join("\n"),
-  ]);
-  const seen = new Set(READERS.slice(0, 2).flatMap(({ pages }) => pages));
-  const sections = Object.entries(SECTIONS).flatMap(([section, title]) => [
-    section === "internals" ? "## Optional" : `## ${title}`,
-    guidesOf(section as Section, guides)
-      .filter(({ name }) => !seen.has(name))
-      .map(lineOf)
-      .join("\n"),
-  ]);
-  const [lead = "", ...details] = SUMMARY.split("\n\n");
-  return `${["# User groups", `> ${lead}`, ...details, ...first, ...sections].join("\n\n")}\n`;
-}

@@ -3,16 +3,19 @@ import { cpSync, existsSync, globSync, mkdirSync, readFileSync, rmSync, writeFil
 import { dirname, join } from "node:path";
 import type { Child } from "hono/jsx";
 import type { KitFile } from "../kit/kit-file.ts";
+import { fileOf, textOf } from "./call-text.ts";
 import { CallFinder } from "./calls.ts";
-import { type Call, codesOf, type Document } from "./document.ts";
+import { CallsPage, callsText, SubjectPage } from "./calls-pages.tsx";
+import { type Call, callsOf, codesOf, type Document, subjectPath } from "./document.ts";
+import { entriesOf } from "./entries.ts";
 import { type Guide, guidesIn, Links, type Section } from "./guides.ts";
 import { IndexPage } from "./index-page.tsx";
 import { KitPage } from "./kit-page.tsx";
 import { GuidePage } from "./layout.tsx";
+import { llmsText, TASK_FILES } from "./llms.ts";
 import { Markdown, type RenderedGuide } from "./markdown.ts";
 import { asVersion30 } from "./openapi-3.0.ts";
-import { ReferencePage } from "./reference.tsx";
-import { llmsText, MissingPage, StartPage } from "./start.tsx";
+import { MissingPage, StartPage } from "./start.tsx";
 
 const PICTURES = "docs/pictures";
 const EXAMPLE_ORIGIN = "http://localhost:8787";
@@ -32,21 +35,37 @@ export function writeSite(root: string, output: string, kit: readonly KitFile[])
   const markdown = new Markdown({ links, calls, codes: codesOf(document) });
   const guides = sources.map((guide) => markdown.guide(guide));
   const site = { version: document.info.version, guides };
-  const guidesOf = guidesByCall(guides, calls);
+  const groups = entriesOf(document, guides);
+  const described = { document, guidesOf: guidesByCall(guides, calls) };
   const files: Record<string, string> = {
     "docs.html": pageOf(<StartPage {...site} />),
     "docs-missing.html": pageOf(<MissingPage {...site} />),
-    "docs/calls.html": pageOf(<ReferencePage {...site} document={document} markdown={markdown} guidesOf={guidesOf} />),
-    "docs/index.html": pageOf(<IndexPage {...site} document={document} />),
+    "docs/calls.html": pageOf(<CallsPage {...site} document={document} markdown={markdown} />),
+    "docs/calls.md": callsText(document),
+    "docs/index.html": pageOf(<IndexPage {...site} groups={groups} />),
+    "docs/search-index.js": `export const groups = ${JSON.stringify(groups)};\n`,
+    // Programs read it whole.
+    "docs/openapi.json": JSON.stringify(document),
     "kit/index.html": pageOf(<KitPage {...site} kit={kit} />),
-    "llms.txt": llmsText(guides),
     "openapi-3.0.json": JSON.stringify(asVersion30(document)),
   };
+  for (const subject of document.tags) {
+    const path = subjectPath(subject.name);
+    const ofSubject = callsOf(document, subject.name);
+    const texts = ofSubject.map((call) => fileOf(call, textOf(call, described, ".md")));
+    for (const [index, { operation }] of ofSubject.entries())
+      files[`docs/calls/${operation.operationId}.md`] = texts[index] ?? "";
+    files[`${path.slice(1)}.md`] = texts.join("\n");
+    const props = { ...site, document, markdown, subject, textOf: (call: Call) => textOf(call, described, "") };
+    files[`${path.slice(1)}.html`] = pageOf(<SubjectPage {...props} />);
+  }
   for (const guide of guides) {
     files[`docs/${guide.name}.html`] = pageOf(<GuidePage guide={guide} site={site} />);
     files[`docs/${guide.name}.md`] = markdown.source(guide);
   }
+  for (const file of TASK_FILES) links.fileUrl(file);
   for (const file of links.files) files[`docs/${file}.txt`] = readFileSync(join(root, file), "utf8");
+  files["llms.txt"] = llmsText(guides, files);
 
   const withExamples = Object.keys(files).filter(
     (name) => showsOwnOrigin(name, sources) && files[name]?.includes(EXAMPLE_ORIGIN),

@@ -1,4 +1,4 @@
-import { readdirSync } from "node:fs";
+import { globSync } from "node:fs";
 import { join } from "node:path";
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, inject, it, onTestFinished } from "vitest";
@@ -9,11 +9,10 @@ const NARROW_PX = 320;
 export const PHONE = { width: 390, height: 844 };
 const { url, folder } = inject("service");
 
-/** One page of each kind: the first one, the calls, the index, a guide. `test/all` has the others. */
-const KINDS = ["/docs", "/docs/calls", "/docs/index", "/docs/lifecycle"];
-const OTHERS = readdirSync(join(folder, "public/docs"))
-  .filter((name) => name.endsWith(".html"))
-  .map((name) => `/docs/${name.replace(".html", "")}`)
+/** One page of each kind: the first one, the calls, those of a subject, the index, a guide. `test/all` has the others. */
+const KINDS = ["/docs", "/docs/calls", "/docs/calls/dashboards", "/docs/index", "/docs/lifecycle"];
+const OTHERS = globSync("docs/{,calls/}*.html", { cwd: join(folder, "public") })
+  .map((name) => `/${name.replace(".html", "")}`)
   .filter((path) => !KINDS.includes(path));
 
 /** Removes each call, item and row that has the methods, the classes and the elements of one before it in such a place. */

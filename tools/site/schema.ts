@@ -1,8 +1,5 @@
-/** The fields of requests and answers, and examples of them, from their JSON Schemas. */
-import { raw } from "hono/html";
-import type { FC } from "hono/jsx";
+/** The fields of requests and answers as Markdown, and examples of them, from their JSON Schemas. */
 import { type Document, resolve, type Schema } from "./document.ts";
-import type { Markdown } from "./markdown.ts";
 
 const DEPTH_MAX = 6;
 
@@ -21,7 +18,7 @@ function boundsOf({ minLength, maxLength, minimum, maximum, minItems, maxItems, 
 }
 
 /** The type of a value, in words. */
-function typeOf(document: Document, schema: Schema): string {
+export function typeOf(document: Document, schema: Schema): string {
   const { type, format, anyOf, oneOf, items, enum: values, ...rest } = resolve(document, schema);
   if ("const" in rest) return JSON.stringify(rest.const);
   if (values) return values.map((value) => JSON.stringify(value)).join(" | ");
@@ -39,40 +36,26 @@ function objectIn(document: Document, schema: Schema): Schema | undefined {
   return inner.map((each) => objectIn(document, each)).find((each) => each !== undefined);
 }
 
-type FieldsProps = { document: Document; markdown: Markdown; schema: Schema; depth?: number };
-
-/** The fields of an object, and those of the objects in it. */
-export const Fields: FC<FieldsProps> = ({ document, markdown, schema, depth = 0 }) => {
+/** The fields of an object, and those of the objects in it, as a list. */
+export function fieldsText(document: Document, schema: Schema, depth = 0): string {
   const { properties = {}, required = [] } = objectIn(document, schema) ?? {};
-  const fields = Object.entries(properties);
-  if (fields.length === 0 || depth > DEPTH_MAX) return null;
-  return (
-    <dl class="fields">
-      {fields.map(([name, field]) => (
-        <Field name={name} type={typeOf(document, field)} isRequired={required.includes(name)}>
-          {raw(markdown.description(resolve(document, field).description ?? ""))}
-          <Fields document={document} markdown={markdown} schema={field} depth={depth + 1} />
-        </Field>
-      ))}
-    </dl>
-  );
-};
+  if (depth > DEPTH_MAX) return "";
+  const fields = Object.entries(properties).map(([name, field]) => {
+    const about = resolve(document, field).description ?? "";
+    const inner = fieldsText(document, field, depth + 1);
+    const text = fieldText({ name, type: typeOf(document, field), isRequired: required.includes(name), about });
+    return inner === "" ? text : `${text}\n${inner.replaceAll(/^/gm, "  ")}`;
+  });
+  return fields.join("\n");
+}
 
-/** One field: its name, its type, and what is said about it. */
-export const Field: FC<{ name: string; type: string; isRequired: boolean; children?: unknown }> = ({
-  name,
-  type,
-  isRequired,
-  children,
-}) => (
-  <div>
-    <dt>
-      <code>{name}</code> {type}
-      {isRequired && <strong>, required</strong>}
-    </dt>
-    <dd>{children}</dd>
-  </div>
-);
+type FieldParts = { name: string; type: string; isRequired: boolean; about: string };
+
+/** One field as an item of a list: its name, its type, and what is said about it. */
+export function fieldText({ name, type, isRequired, about }: FieldParts): string {
+  const facts = `- \`${name}\` ${type}${isRequired ? ", **required**" : ""}`;
+  return about === "" ? facts : `${facts}: ${about.replaceAll(/\s+/g, " ")}`;
+}
 
 /** A value with this schema, made of the examples in it. */
 export function exampleOf(document: Document, schema: Schema, depth = 0): unknown {
@@ -89,5 +72,3 @@ export function exampleOf(document: Document, schema: Schema, depth = 0): unknow
     );
   return { string: "…", integer: 1, number: 1, boolean: true }[found.type ?? ""] ?? null;
 }
-
-export { typeOf };
