@@ -49,7 +49,7 @@ export const LARGE_ANSWERS_SECONDS = 30;
  * A shorter answer fits into the buffers of the system, whether its client reads it or not. To hold its place would take more memory than
  * the answer: with 3,000 unread answers of 72 KB, workerd took 446 MB with held places, and 320 MB without.
  */
-export const ANSWER_HELD_BYTES_MIN = 256 * 1024;
+export const ANSWER_HELD_BYTES_MIN = 128 * 1024;
 /** An answer takes a place for each piece of this size, and a client has these seconds to read each. */
 export const ANSWER_PIECE_BYTES = 64 * 1024;
 export const ANSWER_PIECE_SECONDS_MAX = 10;
