@@ -25,6 +25,7 @@ try {
     ...shared,
     entryPoints: [join(ROOT, "tools/site/browser/pages.ts")],
     outfile: join(output, "docs/pages.js"),
+    minify: true,
     target: "es2022",
   });
 } catch (error) {

@@ -24,7 +24,7 @@ const TYPES: Record<string, string> = {
   ".txt": "text/plain; charset=utf-8",
 };
 /** The size above which a text is stored compressed, too. */
-const COMPRESSED_BYTES_MIN = 30_000;
+const COMPRESSED_BYTES_MIN = 4_000;
 
 /** What is read of wrangler.toml. */
 type Config = {
