@@ -178,6 +178,19 @@ it("names the environment of an operator's commands, unless they name another", 
   expect(await workspaceOf([], other)).toBe("contexts-second");
 });
 
+it("lets no operator create groups, alone or from a file", async ({ expect }) => {
+  const { ug, add, fileOf } = newUser();
+  await add("first", operatorToken, url, "--workspace", "contexts-import", "--environment", "Testing");
+  for (const args of [
+    ["create", "acme"],
+    ["import", fileOf('{"user_group_id":"acme"}')],
+  ])
+    expect(await ug(["groups", ...args])).toMatchObject({
+      status: 1,
+      stderr: expect.stringMatching(/takes an API key/),
+    });
+});
+
 it("says which deployment and context a change without an undo is about, before it does it", async ({ expect }) => {
   const { ug, add } = newUser();
   const { operator } = await bootstrap.issueOperator({ name: "leaving", role: "viewer" });

@@ -284,6 +284,8 @@ it.for([
   ["--since", "1h", "--until", "2h"],
   ["--all", "--cursor", "latest"],
   ["--all", "--limit", "3"],
+  ["--all", "--workspace", "acme"],
+  ["--all", "--deployment"],
   ["--team-id", "1", "--follow"],
   ["--team-id", "1", "--actor", "system"],
   ["--team-id", "0"],

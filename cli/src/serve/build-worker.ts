@@ -68,12 +68,15 @@ writeFileSync(join(outdir, SETTINGS), JSON.stringify(settings));
 function writePublicFiles(folder: string): Record<string, PublicFile> {
   cpSync(join(ROOT, "public"), folder, { recursive: true });
   const names = globSync("**/*.*", { cwd: folder });
+  // The Worker writes the origin of each reader into these, so it needs them as they are.
+  const ofReaders: string[] = JSON.parse(readFileSync(join(folder, "docs/examples.json"), "utf8"));
   return Object.fromEntries(
     names.map((name) => {
       const content = readFileSync(join(folder, name));
       const type = TYPES[extname(name)] ?? "application/octet-stream";
       const file = { type, ...encodingOf(content) };
-      if (content.length <= COMPRESSED_BYTES_MIN || !/^text|json|xml/.test(type)) return [`/${name}`, file];
+      const isFixedText = /^text|json|xml/.test(type) && !ofReaders.includes(`/${name}`);
+      if (content.length <= COMPRESSED_BYTES_MIN || !isFixedText) return [`/${name}`, file];
       // Not by Node's zlib, whose bytes depend on its version and on the processor.
       const compressed = gzipSync(content, { level: 9, mtime: 0 });
       writeFileSync(join(folder, `${name}.gz`), compressed);
