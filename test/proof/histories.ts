@@ -53,7 +53,8 @@ export async function record(
     const teamId = recent(teamIds);
     if (kind === undefined || token === undefined || teamId === undefined) return { do: "ensure" };
     if (kind === "update") {
-      const name = `name ${tick()}`;
+      // One word, because a search finds the words of a text anywhere.
+      const name = `name-${tick()}.`;
       names.push(name);
       return { do: kind, name };
     }

@@ -120,7 +120,7 @@ function send(
   }
 }
 
-/** A name that no other history has, and that a search finds in other letters too. */
+/** A name that no other history has, and that a search finds in other letters too. An id is one word, because a search finds words anywhere. */
 const nameOf = (name: string, id: string): string => `${name} of ${id}`;
 const searchFor = (name: string | undefined, id: string): string =>
   encodeURIComponent((name === undefined ? id : nameOf(name, id)).toUpperCase());
@@ -176,7 +176,7 @@ async function eventsAfter(cursor: string, integrator: As): Promise<Map<string, 
 
 /** Records the histories of `TOGETHER` ids at the same time, with their events. */
 async function recordTogether(round: number): Promise<History[]> {
-  const ids = Array.from({ length: TOGETHER }, (_, index) => `history ${seed} ${round + index}.`);
+  const ids = Array.from({ length: TOGETHER }, (_, index) => `history-${seed}-${round + index}.`);
   const workspace = `histories-${Math.floor(round / HISTORIES_OF_PLACE)}`;
   const ofRound = `round ${round}`;
   const { key: adminKey, path: pathOfAdmin } = await issueOperator(ofRound, "admin", asBootstrap);
