@@ -3,7 +3,7 @@ import { raw } from "hono/html";
 import type { FC } from "hono/jsx";
 import type { CallText, Part } from "./call-text.ts";
 import { type Call, callsOf, type Document, pathOfCall, subjectPath } from "./document.ts";
-import { Layout, type Site } from "./layout.tsx";
+import { GuideList, Layout, type Site } from "./layout.tsx";
 import type { Markdown } from "./markdown.ts";
 
 /** What each method is called where there is little room. */
@@ -44,8 +44,16 @@ const CallList: FC<{ document: Document; areAnchors?: boolean }> = ({ document, 
   </>
 );
 
+/** All calls, and then all guides. */
+const Side: FC<{ document: Document; guides: Site["guides"] }> = ({ document, guides }) => (
+  <>
+    <CallList document={document} />
+    <GuideList guides={guides} current="" />
+  </>
+);
+
 /** The list of all calls, on which links to a call in 1.1's page of all calls find it, and what holds for every call. */
-export const CallsPage: FC<Reference> = ({ document, markdown, version }) => {
+export const CallsPage: FC<Reference> = ({ document, guides, markdown, version }) => {
   const [first = "", ...rules] = document.info.description.split("\n\n");
   return (
     <Layout
@@ -53,7 +61,7 @@ export const CallsPage: FC<Reference> = ({ document, markdown, version }) => {
       path="/docs/calls"
       version={version}
       markdown="/docs/calls.md"
-      side={<CallList document={document} />}
+      side={<Side document={document} guides={guides} />}
     >
       <h1>Calls</h1>
       <p class="above">
@@ -104,7 +112,7 @@ export function callsText(document: Document): string {
 type SubjectProps = Reference & { subject: Document["tags"][number]; textOf: (call: Call) => CallText };
 
 /** The calls of one subject. */
-export const SubjectPage: FC<SubjectProps> = ({ document, markdown, version, subject, textOf }) => {
+export const SubjectPage: FC<SubjectProps> = ({ document, guides, markdown, version, subject, textOf }) => {
   const path = subjectPath(subject.name);
   return (
     <Layout
@@ -112,7 +120,7 @@ export const SubjectPage: FC<SubjectProps> = ({ document, markdown, version, sub
       path={path}
       version={version}
       markdown={`${path}.md`}
-      side={<CallList document={document} />}
+      side={<Side document={document} guides={guides} />}
     >
       <p class="above">
         <a href="/docs/calls">Calls</a> · <a href={`${path}.md`}>Markdown</a>
