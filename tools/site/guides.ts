@@ -15,7 +15,6 @@ export type Section = keyof typeof SECTIONS;
 /** The names of all pages, by their sections, in the order in which their readers need them. */
 const ORDER: Readonly<Record<Section, readonly string[]>> = {
   integrators: [
-    "readme",
     "first-rows",
     "choosing",
     "embedding",
@@ -48,7 +47,7 @@ const ORDER: Readonly<Record<Section, readonly string[]>> = {
     "security",
   ],
   reference: ["errors", "ug", "stability", "performance", "changelog"],
-  internals: ["contributing", "architecture", "recipes", "testing"],
+  internals: ["readme", "contributing", "architecture", "recipes", "testing"],
 };
 
 /** The files of the pages outside of `docs/`, by their names. */
