@@ -14,6 +14,8 @@ const SUMMARY = `# User groups
 - A call that destroys data says so: leave it out of tools that run without a person.`;
 
 const NEXT = [
+  "tsconfig.json",
+  "app/layout.tsx",
   "app/orders.tsx",
   "app/orders/route.ts",
   "app/page.tsx",

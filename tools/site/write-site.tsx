@@ -79,7 +79,7 @@ export function writeSite(root: string, output: string, kit: readonly KitFile[])
 /** Finds the guides that name a call, with that which names it most often first. */
 function guidesByCall(guides: RenderedGuide[], calls: CallFinder): (call: Call) => RenderedGuide[] {
   const counted = guides
-    .filter(({ section, name }) => (section === "integrators" || section === "operators") && name !== "readme")
+    .filter(({ section }) => section === "integrators" || section === "operators")
     .map((guide) => ({ guide, counts: calls.countsIn(guide.text) }));
   return ({ operation: { operationId: id } }) =>
     counted
@@ -92,7 +92,7 @@ function guidesByCall(guides: RenderedGuide[], calls: CallFinder): (call: Call) 
 function showsOwnOrigin(file: string, guides: readonly Guide[]): boolean {
   const [, page] = /^docs\/([\w-]+)\.(?:html|md)$/.exec(file) ?? [];
   const guide = guides.find(({ name }) => name === page);
-  return guide === undefined || (guide.name !== "readme" && !OF_MAINTAINERS.includes(guide.section));
+  return guide === undefined || !OF_MAINTAINERS.includes(guide.section);
 }
 
 /** Removes the pages of an older build. They are not removed before, since two programs may build at the same time. */
