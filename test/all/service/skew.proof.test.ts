@@ -17,6 +17,7 @@ const lacksCalls = (release: string) =>
 
 it.for(RELEASES)(
   "under load, deployments in steps from %s and their rollbacks fail no call, lose no write and revive no credential",
+  { timeout: 86_400_000 },
   async (release, { expect }) => {
     const before = recorded(release).worker;
     const now = bundleOf({ isNew: () => undefined });
@@ -59,5 +60,4 @@ it.for(RELEASES)(
     expect(Math.min(...Object.values(made))).toBeGreaterThan(20);
     expect(refused > 20).toBe(lacksCalls(release));
   },
-  86_400_000,
 );
