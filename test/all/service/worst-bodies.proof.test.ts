@@ -80,8 +80,8 @@ it.for(Object.entries(BODIES))(
       views: times.length,
       "microseconds of a view, in the middle": Math.round(middle * 1000),
     });
-    // Nothing but refusals: of the body, or because too many are unfinished or wait.
-    expect([...statuses.keys()].filter((status) => ![422, 429, 503].includes(status))).toEqual([]);
+    // Nothing but refusals: of the body, because too many are unfinished, or because a slow machine needs 10 s for all of them.
+    expect([...statuses.keys()].filter((status) => ![408, 422, 429, 503].includes(status))).toEqual([]);
     // Without turns, a view waits for all bodies in flight: one passes while 200 are answered.
     expect(times.length).toBeGreaterThan(ANSWERS / 20);
   },
