@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { generateX25519Identity, identityToRecipient } from "age-encryption";
 import { afterAll, beforeAll, describe, inject, it, onTestFinished } from "vitest";
+import { nameAt } from "../../cli/src/backup/newest-backup.ts";
 import { sha256Of } from "../../tools/package/stage.ts";
 import { waitUntil } from "../support/node/service.ts";
 import { stageRelease } from "../support/node/staged-release.ts";
@@ -173,7 +174,7 @@ describe.skipIf(!hasSystemd)(`under systemd${skippedWithoutSystemd}`, () => {
       const calling = (async () => {
         while (isCalling) {
           calls.push(health(machine));
-          await delay(1000);
+          await delay(200);
         }
       })();
       // The units come with each release.
@@ -299,6 +300,8 @@ SSO_JWKS_URL=https://id.example.com:9443/jwks
         `ls ${folder}/*; stat -c '%U %a' ${folder} ${folder}/*; head -c 21 ${folder}/*/*`,
       );
       expect(files).toContain("registry.ndjson.age");
+      // A second backup of the same second is refused.
+      await waitUntil(async () => !files.includes(nameAt(new Date())), "the next second began");
       await machine.systemctl("start", BACKUP);
       // As KEEP says.
       expect((await machine.run("ls", folder)).trim().split("\n")).toHaveLength(1);
