@@ -16,8 +16,8 @@ import { parseCursor } from "./cursor.ts";
 
 /**
  * What the schemas of bodies and queries share. Unknown fields are refused, and nothing is trimmed or coerced. The registered
- * metadata gives the OpenAPI document what zod does not know: bounds that are checked by hand. The texts of the document are in
- * each `openapi.ts`. The schemas are those of zod/mini, which starts in half the time, and each is built when it is first needed.
+ * metadata gives the OpenAPI document what zod does not know: bounds that are checked by hand. What the document says of one field is
+ * in its `openapi.ts`. The schemas are those of zod/mini, which starts in half the time, and each is built when it is first needed.
  */
 
 /** Builds a value at its first use, and caches it. */
@@ -111,12 +111,12 @@ export const Reason = lazy(() => z.optional(label()));
 
 /** A whole number of seconds between these bounds, both included. */
 export const seconds = (min: number, max: number) =>
-  withMeta(
-    z
-      .int({ error: "Give a whole number of seconds." })
-      .check(z.refine((value) => value >= min && value <= max, { error: `Give ${min} to ${max} seconds.` })),
-    { minimum: min, maximum: max },
-  );
+  z
+    .int({ error: "Give a whole number of seconds." })
+    .check(
+      z.gte(min, { error: `Give ${min} to ${max} seconds.` }),
+      z.lte(max, { error: `Give ${min} to ${max} seconds.` }),
+    );
 
 /** `grace_seconds` */
 export const Grace = () => z._default(seconds(0, GRACE_SECONDS_MAX), 0);
@@ -182,14 +182,9 @@ const AUDIENCE_MESSAGE =
 
 /** The environment that a caller expects a credential to be of. */
 export const Audience = lazy(() =>
-  withMeta(
-    z
-      .string({ error: AUDIENCE_MESSAGE })
-      .check(z.refine((name) => findEnvironment(name) !== undefined, { error: AUDIENCE_MESSAGE })),
-    {
-      pattern: `${WORKSPACE.source.slice(0, -1)}/(Customer|Testing|untagged)$`,
-    },
-  ),
+  z
+    .string({ error: AUDIENCE_MESSAGE })
+    .check(z.refine((name) => findEnvironment(name) !== undefined, { error: AUDIENCE_MESSAGE })),
 );
 
 /** The part of a name that a list shows: without outer blanks, the blank of Braille, and what fonts ignore (Unicode, UAX 44). */
@@ -211,20 +206,13 @@ export const Origin = lazy(() =>
 
 /** The name of a key. Lists show it beside other names, so it must be visible and must not imitate another. */
 export const KeyName = lazy(() =>
-  withMeta(
-    label().check(
-      // An empty name has its issue already.
-      z.refine((name) => name === "" || visiblePart(name) !== "", { error: "Give at least one visible character." }),
-      z.refine((name) => !/[\p{Cf}\p{Co}\p{Cs}\p{Zl}\p{Zp}]/u.test(name), {
-        error:
-          "Leave out characters that are not visible: zero-width characters, marks of the text's direction, line separators and characters of private use.",
-      }),
-    ),
-    {
-      minLength: 1,
-      pattern: ONE_LINE,
-      maxLength: TEXT_UNITS_MAX,
-    },
+  label().check(
+    // An empty name has its issue already.
+    z.refine((name) => name === "" || visiblePart(name) !== "", { error: "Give at least one visible character." }),
+    z.refine((name) => !/[\p{Cf}\p{Co}\p{Cs}\p{Zl}\p{Zp}]/u.test(name), {
+      error:
+        "Leave out characters that are not visible: zero-width characters, marks of the text's direction, line separators and characters of private use.",
+    }),
   ),
 );
 

@@ -60,7 +60,7 @@ const time = (): Codec<number> => {
 
 /** Exactly `length` bytes. */
 const bytes = (length: number): Codec<ArrayBuffer> => {
-  const text = z.string().check(z.regex(/^[\w-]*$/), z.length(Math.ceil((length * 4) / 3)));
+  const text = z.string().check(z.regex(RegExp(`^[\\w-]{${Math.ceil((length * 4) / 3)}}$`)));
   const parsed = z.pipe(
     text,
     z.transform((value) => Uint8Array.fromBase64(value, { alphabet: "base64url" }).buffer),

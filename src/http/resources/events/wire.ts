@@ -3,7 +3,7 @@ import { EVENTS_DEFAULT } from "../../../../common/limits.ts";
 import { millisecondsFrom } from "../../../../common/rfc-3339.ts";
 import { type ActorFilter, changedIn } from "../../../domain/feed/event.ts";
 import { EVENT_TYPES, type StoredEvent } from "../../../records.ts";
-import { Label, lazy, limitField, type Payload, refuseValue, time, withMeta } from "../fields.ts";
+import { Label, lazy, limitField, type Payload, refuseValue, time } from "../fields.ts";
 
 const ACTOR = /^(?:(api_key|operator):([1-9]\d{0,14})|(operator):bootstrap|(system))$/;
 
@@ -43,8 +43,8 @@ export const EventsQuery = lazy(() =>
       limit: limitField(EVENTS_DEFAULT),
       type: z.optional(z.enum(EVENT_TYPES, { error: "Give a type of event, such as user_group.updated." })),
       user_group_id: z.optional(Label()),
-      actor: withMeta(z.optional(ActorQuery()), { type: "string" }),
-      since: withMeta(z.optional(Since()), { type: "string" }),
+      actor: z.optional(ActorQuery()),
+      since: z.optional(Since()),
       include: z.optional(z.enum(["user_groups"], { error: "Give user_groups, or leave it out." })),
     })
     .check(

@@ -1,11 +1,11 @@
 import * as z from "zod/mini";
 import { EMAIL_UNITS_MAX } from "../../../../common/limits.ts";
 import { BOOTSTRAP_NAME } from "../../../domain/credentials/caller.ts";
-import { EMAIL, hasKey, normalizeEmail } from "../../../domain/credentials/operators.ts";
+import { hasKey, normalizeEmail } from "../../../domain/credentials/operators.ts";
 import { ROLES, roleOf } from "../../../domain/credentials/rights.ts";
 import type { StoredKey } from "../../../records.ts";
 import type { OperatorDraft } from "../../operations/keys.ts";
-import { Expiry, KeyName, lazy, numberedQuery, Reason, timesOf, visiblePart, withMeta } from "../fields.ts";
+import { Expiry, KeyName, lazy, numberedQuery, Reason, timesOf, visiblePart } from "../fields.ts";
 
 /** GET /api/operators */
 export const OperatorsQuery = lazy(() => numberedQuery());
@@ -22,15 +22,12 @@ export const OperatorName = lazy(() =>
 const EMAIL_MESSAGE = `Give an address such as ada@example.com: ASCII, and at most ${EMAIL_UNITS_MAX} characters.`;
 
 /** An address, which becomes lower case. */
-const Email = lazy(() =>
-  withMeta(
-    z.pipe(
-      z
-        .string({ error: EMAIL_MESSAGE })
-        .check(z.refine((text) => normalizeEmail(text) !== undefined, { error: EMAIL_MESSAGE })),
-      z.transform((text) => text.toLowerCase()),
-    ),
-    { maxLength: EMAIL_UNITS_MAX, pattern: EMAIL.source, examples: ["ada@example.com"] },
+export const Email = lazy(() =>
+  z.pipe(
+    z
+      .string({ error: EMAIL_MESSAGE })
+      .check(z.refine((text) => normalizeEmail(text) !== undefined, { error: EMAIL_MESSAGE })),
+    z.transform((text) => text.toLowerCase()),
   ),
 );
 

@@ -23,36 +23,26 @@ import {
   refuseValue,
   seconds,
   time,
-  withMeta,
 } from "../fields.ts";
 
 /** `claims` of a mint, as JSON text. */
 const ExtraClaims = lazy(() =>
-  withMeta(
-    z.optional(
+  z.optional(
+    z.pipe(
       z.pipe(
-        z.pipe(
-          z.unknown(),
-          z.transform((value: unknown, payload: Payload) => {
-            const names = isObject(value) ? Object.keys(value) : [];
-            if (names.length > CLAIMS_MAX) refuseValue(payload, `Give at most ${CLAIMS_MAX} claims.`);
-            for (const name of names.filter((each) => !isFreeClaim(each)))
-              refuseValue(
-                payload,
-                "Choose another name: the service or RFC 7519 uses this one, or it begins with ug_.",
-                [name],
-              );
-            return value;
-          }),
-        ),
-        JsonObject(CLAIMS_BYTES_MAX, "claims"),
+        z.unknown(),
+        z.transform((value: unknown, payload: Payload) => {
+          const names = isObject(value) ? Object.keys(value) : [];
+          if (names.length > CLAIMS_MAX) refuseValue(payload, `Give at most ${CLAIMS_MAX} claims.`);
+          for (const name of names.filter((each) => !isFreeClaim(each)))
+            refuseValue(payload, "Choose another name: the service or RFC 7519 uses this one, or it begins with ug_.", [
+              name,
+            ]);
+          return value;
+        }),
       ),
+      JsonObject(CLAIMS_BYTES_MAX, "claims"),
     ),
-    {
-      type: "object",
-      additionalProperties: true,
-      maxProperties: CLAIMS_MAX,
-    },
   ),
 );
 
