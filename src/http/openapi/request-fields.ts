@@ -1,6 +1,6 @@
 import * as z from "zod/mini";
 import { WORKSPACE } from "../../../common/environment.ts";
-import { EVENTS_DEFAULT, LIST_ITEMS_DEFAULT } from "../../../common/limits.ts";
+import { EVENTS_DEFAULT, LIST_ITEMS_DEFAULT, LIST_ITEMS_MAX } from "../../../common/limits.ts";
 import { Audience, Expiry, KeyName, ProvidedId, Reason, Workspace } from "../resources/fields.ts";
 
 /** The fields of a body or a query by their names. What a transform makes of them does not count. */
@@ -30,7 +30,14 @@ export function describeFields<Schema extends z.core.$ZodType>(
   return schema;
 }
 
-const limit = (what: string, initial: number) => `The most ${what} on one page. The default is ${initial}.`;
+/** What the document says of `limit`: a number, which a query has as text. */
+const limit = (what: string, initial: number) => ({
+  type: "integer",
+  minimum: 1,
+  maximum: LIST_ITEMS_MAX,
+  pattern: undefined,
+  description: `The most ${what} on one page. The default is ${initial}.`,
+});
 
 /** The descriptions of the fields by which the query of a list asks for a page. */
 export const pageOf = (what: "groups" | "environments" | "keys" | "operators") => ({

@@ -48,9 +48,13 @@ export const withMeta = <Schema extends z.ZodMiniType>(schema: Schema, meta: Met
   return schema;
 };
 
-/** Adds an issue to a value that a transform refuses. `path` leads from the value to the field; without it, it is the value itself. */
-export const refuseValue = (payload: Payload, message: string, path: string[] = []): void => {
+/**
+ * Adds an issue to a value that a transform or a check refuses. `path` leads from the value to the field; without it, it is the value
+ * itself. It returns what a transform returns of a value that it refuses.
+ */
+export const refuseValue = (payload: Payload, message: string, path: string[] = []) => {
   payload.issues.push({ code: "custom", message, path, input: payload.value });
+  return z.NEVER;
 };
 
 /** No control characters, in escapes that regular expressions of all languages read. */
@@ -89,14 +93,9 @@ export const JsonObject = (bytesMax: number, what: string, isNullable = false) =
     z.pipe(
       z.unknown(),
       z.transform((value: unknown, payload: Payload) => {
-        if (!isObject(value)) {
-          refuseValue(payload, `Give an object${isNullable ? ", or null" : ""}.`);
-          return z.NEVER;
-        }
-        if (nestsDeeper(value, PROPERTIES_DEPTH_MAX)) {
-          refuseValue(payload, `Nest at most ${PROPERTIES_DEPTH_MAX} levels.`);
-          return z.NEVER;
-        }
+        if (!isObject(value)) return refuseValue(payload, `Give an object${isNullable ? ", or null" : ""}.`);
+        if (nestsDeeper(value, PROPERTIES_DEPTH_MAX))
+          return refuseValue(payload, `Nest at most ${PROPERTIES_DEPTH_MAX} levels.`);
         const json = JSON.stringify(value);
         const message = sizeRefusal(what, json, bytesMax);
         if (message) refuseValue(payload, message);
@@ -127,8 +126,7 @@ const ListCursor = lazy(() =>
     z.transform((value: string, payload: Payload) => {
       const cursor = parseCursor(value);
       if (cursor) return cursor;
-      refuseValue(payload, "Give the next_cursor of the page before this one, as it came.");
-      return z.NEVER;
+      return refuseValue(payload, "Give the next_cursor of the page before this one, as it came.");
     }),
   ),
 );
@@ -142,13 +140,7 @@ const Limit = lazy(() =>
 );
 
 /** `limit`, the most items on one page. `initial` is the default. */
-export const limitField = (initial: number) =>
-  withMeta(z._default(Limit(), initial), {
-    type: "integer",
-    minimum: 1,
-    maximum: LIST_ITEMS_MAX,
-    pattern: undefined,
-  });
+export const limitField = (initial: number) => z._default(Limit(), initial);
 
 /** The fields by which the query of a list asks for a page. */
 export const pageFields = () => ({
@@ -163,8 +155,7 @@ export const numberedQuery = () =>
     z.transform(({ cursor, limit }, payload: Payload) => {
       if (typeof cursor?.start !== "string" && cursor?.search === undefined)
         return { start: cursor?.start ?? 0, limit };
-      refuseValue(payload, "Give the next_cursor of a page of this list, as it came.", ["cursor"]);
-      return z.NEVER;
+      return refuseValue(payload, "Give the next_cursor of a page of this list, as it came.", ["cursor"]);
     }),
   );
 
@@ -198,8 +189,7 @@ export const Origin = lazy(() =>
     z.transform((text: string, payload: Payload) => {
       const origin = normalizeOrigin(text);
       if (origin.ok) return origin.value;
-      refuseValue(payload, origin.failure);
-      return z.NEVER;
+      return refuseValue(payload, origin.failure);
     }),
   ),
 );

@@ -15,8 +15,7 @@ import {
 import type { Operations } from "../../openapi/operation.ts";
 import { describe, describeFields, graceOf, pageOf } from "../../openapi/request-fields.ts";
 import { ReasonBody, RollKeyBody } from "../fields.ts";
-import type { apiKeyBody } from "./wire.ts";
-import { IssueKeyBody, KeysQuery, Scopes } from "./wire.ts";
+import { type apiKeyBody, IssueKeyBody, KeysQuery, Scopes } from "./wire.ts";
 
 const ApiKey = z
   .strictObject({

@@ -98,16 +98,16 @@ const details = (): Codec<EventDetails> => {
   const label = Label();
   const named = z.strictObject({ id, name: label });
   const schema = z.strictObject({
-    changed: z.exactOptional(z.array(label).check(z.maxLength(CHANGED_FIELDS_MAX))),
-    previous_provided_id: z.exactOptional(label),
-    session_id: z.exactOptional(label),
-    viewer_id: z.exactOptional(label),
-    reason: z.exactOptional(label),
-    api_key: z.exactOptional(named),
-    operator: z.exactOptional(named),
-    successor_id: z.exactOptional(id),
-    environment: z.exactOptional(z.strictObject(place())),
-    unsigned: z.exactOptional(z.literal(true)),
+    changed: z.optional(z.array(label).check(z.maxLength(CHANGED_FIELDS_MAX))),
+    previous_provided_id: z.optional(label),
+    session_id: z.optional(label),
+    viewer_id: z.optional(label),
+    reason: z.optional(label),
+    api_key: z.optional(named),
+    operator: z.optional(named),
+    successor_id: z.optional(id),
+    environment: z.optional(z.strictObject(place())),
+    unsigned: z.optional(z.literal(true)),
   } satisfies Record<keyof EventDetails, z.ZodMiniType>);
   return plain(
     z.custom<EventDetails>().check(({ value, issues }) => {

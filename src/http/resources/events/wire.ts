@@ -14,8 +14,7 @@ export const Since = lazy(() =>
     z.transform((text: string, payload: Payload) => {
       const since = millisecondsFrom(text);
       if (!Number.isNaN(since)) return since;
-      refuseValue(payload, "Give a time such as 2026-01-31T09:00:00Z. Write a plus sign as %2B.");
-      return z.NEVER;
+      return refuseValue(payload, "Give a time such as 2026-01-31T09:00:00Z. Write a plus sign as %2B.");
     }),
   ),
 );
@@ -29,8 +28,7 @@ export const ActorQuery = lazy(() =>
       if (kind === "api_key" || kind === "operator") return { kind, id: Number(id) };
       if (operator) return { kind: "operator", id: null };
       if (system) return { kind: "system", id: null };
-      refuseValue(payload, "Give an actor such as api_key:3, operator:1, operator:bootstrap or system.");
-      return z.NEVER;
+      return refuseValue(payload, "Give an actor such as api_key:3, operator:1, operator:bootstrap or system.");
     }),
   ),
 );
@@ -48,9 +46,10 @@ export const EventsQuery = lazy(() =>
       include: z.optional(z.enum(["user_groups"], { error: "Give user_groups, or leave it out." })),
     })
     .check(
-      z.check(({ value, issues }) => {
-        if (value.since !== undefined && value.cursor !== undefined)
-          issues.push({ code: "custom", message: "Give a cursor or since, not both.", path: ["since"], input: value });
+      z.check((payload) => {
+        const { since, cursor } = payload.value;
+        if (since !== undefined && cursor !== undefined)
+          refuseValue(payload, "Give a cursor or since, not both.", ["since"]);
       }),
     ),
 );

@@ -6,8 +6,7 @@ import { byId, Done, field, KeyTimes, NextCursor, number, page, Success } from "
 import type { Operations } from "../../openapi/operation.ts";
 import { describe, describeFields, pageOf } from "../../openapi/request-fields.ts";
 import { ReasonBody, RollKeyBody } from "../fields.ts";
-import type { operatorBody } from "./wire.ts";
-import { Email, IssueOperatorBody, OperatorsQuery } from "./wire.ts";
+import { Email, IssueOperatorBody, OperatorsQuery, type operatorBody } from "./wire.ts";
 
 const Operator = z
   .strictObject({

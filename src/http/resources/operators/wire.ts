@@ -5,7 +5,7 @@ import { hasKey, normalizeEmail } from "../../../domain/credentials/operators.ts
 import { ROLES, roleOf } from "../../../domain/credentials/rights.ts";
 import type { StoredKey } from "../../../records.ts";
 import type { OperatorDraft } from "../../operations/keys.ts";
-import { Expiry, KeyName, lazy, numberedQuery, Reason, timesOf, visiblePart } from "../fields.ts";
+import { Expiry, KeyName, lazy, numberedQuery, Reason, refuseValue, timesOf, visiblePart } from "../fields.ts";
 
 /** GET /api/operators */
 export const OperatorsQuery = lazy(() => numberedQuery());
@@ -43,13 +43,14 @@ export const IssueOperatorBody = lazy(() =>
       reason: Reason(),
     })
     .check(
-      z.check(({ value: { role, email, key }, issues }) => {
-        const refuse = (field: string, message: string) =>
-          issues.push({ code: "custom", message, path: [field], input: undefined });
+      z.check((payload) => {
+        const { role, email, key } = payload.value;
         if (email === undefined && !key)
-          refuse("key", "Give an email too: without it, nobody could sign in without a key.");
+          refuseValue(payload, "Give an email too: without it, nobody could sign in without a key.", ["key"]);
         if (email !== undefined && role === "backup")
-          refuse("email", "Leave it out: the role backup has a key, and does not sign in to the console.");
+          refuseValue(payload, "Leave it out: the role backup has a key, and does not sign in to the console.", [
+            "email",
+          ]);
       }),
     ),
 );

@@ -8,8 +8,7 @@ import {
 import { Done, field, number, Success, time } from "../../openapi/fields.ts";
 import type { Operations } from "../../openapi/operation.ts";
 import { describeFields } from "../../openapi/request-fields.ts";
-import type { configurationBody, mintedBody } from "./wire.ts";
-import { EndBody, SessionBody } from "./wire.ts";
+import { type configurationBody, EndBody, type mintedBody, SessionBody } from "./wire.ts";
 
 /** It has the form of a real session, and no service has signed it. */
 const EXAMPLE_SESSION =

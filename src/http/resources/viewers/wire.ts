@@ -42,15 +42,9 @@ const VALUE_RULE = `Give a string, a number, a boolean, null, or a list of at mo
 
 /** Reads the values of a page for a template: by their names without `value.`. */
 function readValues(given: unknown, payload: Payload): Record<string, QueryValue> {
-  if (!isObject(given)) {
-    refuseValue(payload, 'Give an object, such as {"from": "2026-10-01"}.');
-    return z.NEVER;
-  }
+  if (!isObject(given)) return refuseValue(payload, 'Give an object, such as {"from": "2026-10-01"}.');
   const entries = Object.entries(given);
-  if (entries.length > QUERY_VALUES_MAX) {
-    refuseValue(payload, `Give at most ${QUERY_VALUES_MAX} values.`);
-    return z.NEVER;
-  }
+  if (entries.length > QUERY_VALUES_MAX) return refuseValue(payload, `Give at most ${QUERY_VALUES_MAX} values.`);
   const bytes = utf8.encode(JSON.stringify(given)).length;
   if (bytes > QUERY_VALUES_BYTES_MAX)
     refuseValue(payload, `The values are ${bytes} bytes of JSON; ${QUERY_VALUES_BYTES_MAX} is the most.`);
