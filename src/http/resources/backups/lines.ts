@@ -9,6 +9,7 @@ import {
   SHA256_BYTES,
 } from "../../../../common/limits.ts";
 import type { BackupItem, RecordKind, Records } from "../../../domain/backup/backup.ts";
+import { fromBase64url, toBase64url } from "../../../domain/bytes.ts";
 import { normalizeEmail } from "../../../domain/credentials/operators.ts";
 import { grantOf, ROLES, SCOPES } from "../../../domain/credentials/rights.ts";
 import { DAY_FORMAT } from "../../../domain/days.ts";
@@ -63,9 +64,9 @@ const bytes = (length: number): Codec<ArrayBuffer> => {
   const text = z.string().check(z.regex(RegExp(`^[\\w-]{${Math.ceil((length * 4) / 3)}}$`)));
   const parsed = z.pipe(
     text,
-    z.transform((value) => Uint8Array.fromBase64(value, { alphabet: "base64url" }).buffer),
+    z.transform((value) => fromBase64url(value).buffer),
   );
-  return plain(parsed, (value) => `"${new Uint8Array(value).toBase64({ alphabet: "base64url", omitPadding: true })}"`);
+  return plain(parsed, (value) => `"${toBase64url(new Uint8Array(value))}"`);
 };
 
 /** The rights of an API key, as `toRights` writes them. */
