@@ -94,10 +94,9 @@ export class Registry extends DurableObject<Env> {
 
     this.#parts.schema.create();
     const recorded = { name: directoryName(environment), location: location ?? null, createdAt: Date.now() };
-    const { workspace, tag } = environment;
     this.#parts.changes.commit(authorOf(operator), (record) => {
       this.#parts.environments.insert(recorded);
-      record({ type: "environment.created", details: { environment: { workspace, environment: tag } } });
+      record({ type: "environment.created", details: detailsOf(environment) });
     });
     return ok({ isNew: true, location: recorded.location, operator });
   }
@@ -119,11 +118,10 @@ export class Registry extends DurableObject<Env> {
   }
 
   #markErased(operator: Operator, environment: Environment): void {
-    const { workspace, tag } = environment;
     const now = Date.now();
     this.#parts.changes.commit(authorOf(operator), (record) => {
       this.#parts.environments.markErased(directoryName(environment), now);
-      record({ type: "environment.erased", details: { environment: { workspace, environment: tag } } });
+      record({ type: "environment.erased", details: detailsOf(environment) });
     });
     this.#parts.chores.schedule(now + ERASE_RETRY_SECONDS * 1000);
   }
@@ -284,12 +282,8 @@ export class Registry extends DurableObject<Env> {
   }
 
   /** Records that an environment was restored. With `isUnsigned`, no signature was checked; a Worker of 1.0 leaves it out. */
-  noteRestored(
-    presented: PresentedOperator,
-    { workspace, tag }: Environment,
-    isUnsigned = false,
-  ): Result<By, AdmitFailure> {
-    const details = { environment: { workspace, environment: tag }, ...(isUnsigned && { unsigned: true as const }) };
+  noteRestored(presented: PresentedOperator, environment: Environment, isUnsigned = false): Result<By, AdmitFailure> {
+    const details = { ...detailsOf(environment), ...(isUnsigned && { unsigned: true as const }) };
     return this.#as(presented, "admin", (operator) => {
       this.#parts.changes.commit(authorOf(operator), (record) => record({ type: "environment.restored", details }));
       return ok({});
@@ -395,3 +389,6 @@ export class Registry extends DurableObject<Env> {
     if (await erasures.finishAll()) chores.settle();
   }
 }
+
+/** What the event of a change to an environment says of it. */
+const detailsOf = ({ workspace, tag }: Environment) => ({ environment: { workspace, environment: tag } });

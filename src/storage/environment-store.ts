@@ -30,7 +30,7 @@ export class EnvironmentStore {
 
   /** The earliest mark, in milliseconds since 1970. */
   firstErasedAt(): number | undefined {
-    return this.#marked.find("erased_at IS NOT NULL ORDER BY erased_at LIMIT 1")?.erasedAt ?? undefined;
+    return this.#marked.find("erased_at IS NOT NULL ORDER BY erased_at")?.erasedAt ?? undefined;
   }
 
   /** Deletes an environment that is marked as erased. */
@@ -64,6 +64,6 @@ export class EnvironmentStore {
 
   /** The id of the environment that comes `count` after the first one from the id `start` on, if there are so many. */
   idAfter(start: number, count: number): number | undefined {
-    return this.#environments.find("id >= ? ORDER BY id LIMIT 1 OFFSET ?", start, count)?.id;
+    return this.#environments.list("id >= ? ORDER BY id LIMIT 1 OFFSET ?", start, count)[0]?.id;
   }
 }

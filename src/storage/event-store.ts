@@ -50,7 +50,7 @@ export class EventStore {
 
   /** The id of the newest event below the id `before`. */
   newestIdBelow(before: number): number | undefined {
-    return this.#times.find("id < ? ORDER BY id DESC LIMIT 1", before)?.id;
+    return this.#times.find("id < ? ORDER BY id DESC", before)?.id;
   }
 
   /**
@@ -85,7 +85,7 @@ export class EventStore {
 
   /** The id and time of the first event with this id or a higher one. */
   firstFrom(id: number): { id: number; at: number } | undefined {
-    return this.#times.find("id >= ? ORDER BY id LIMIT 1", id);
+    return this.#times.find("id >= ? ORDER BY id", id);
   }
 
   /**
@@ -93,7 +93,7 @@ export class EventStore {
    * event and that number.
    */
   last(): LastEvent {
-    const newest = this.#times.find("id > 0 ORDER BY id DESC LIMIT 1");
+    const newest = this.#times.find("id > 0 ORDER BY id DESC");
     const { lastId } = this.#sql.exec<{ lastId: number }>("SELECT last_id AS lastId FROM feed WHERE id = 1").one();
     const newestId = newest?.id ?? 0;
     return { id: Math.max(lastId, newestId), at: newest?.at ?? 0, isAfterGap: lastId > newestId };

@@ -23,7 +23,7 @@ export class Table<Row extends Record<string, SqlStorageValue>> {
 
   /** The first row of a condition. */
   find(condition: string, ...values: SqlStorageValue[]): Row | undefined {
-    return this.list(condition, ...values)[0];
+    return this.list(`${condition} LIMIT 1`, ...values)[0];
   }
 
   /** Whether a condition has a row. */

@@ -1,5 +1,6 @@
-import { toBase64url } from "../base64url.ts";
+import { toBase64url } from "../bytes.ts";
 import type { SigningRing } from "../credentials/credential.ts";
+import { deriveBytes } from "../credentials/session-key.ts";
 
 /**
  * The MACs of backups: HMAC-SHA-256 under keys that are derived from a signing key by HKDF-SHA-256 (RFC 5869) without a salt. So the MAC
@@ -12,7 +13,7 @@ const INFOS: Record<Purpose, string> = {
   page: "user-group-service backup page HMAC-SHA-256 v1",
   cursor: "user-group-service backup cursor HMAC-SHA-256 v1",
 };
-const KEY_BITS = 256;
+const KEY_BYTES = 32;
 const HMAC = { name: "HMAC", hash: "SHA-256" };
 
 const utf8 = new TextEncoder();
@@ -26,8 +27,7 @@ async function backupMac(
 ): Promise<string | undefined> {
   const seed = ring.sessionSeeds[[...ring.keys.keys()].indexOf(signingId)];
   if (!seed) return undefined;
-  const hkdf = { name: "HKDF", hash: "SHA-256", salt: new Uint8Array(0), info: utf8.encode(INFOS[purpose]) };
-  const derived = await crypto.subtle.deriveBits(hkdf, seed, KEY_BITS);
+  const derived = await deriveBytes(seed, INFOS[purpose], KEY_BYTES);
   const key = await crypto.subtle.importKey("raw", derived, HMAC, false, ["sign"]);
   return toBase64url(new Uint8Array(await crypto.subtle.sign("HMAC", key, utf8.encode(text))));
 }

@@ -11,6 +11,7 @@ import {
 } from "../../../common/limits.ts";
 import { fail, ok, type Result } from "../../../common/result.ts";
 import type { Sso } from "../../../common/settings/settings.ts";
+import { fromBase64url } from "../bytes.ts";
 import { isObject } from "../json.ts";
 import { normalizeEmail } from "./operators.ts";
 
@@ -116,12 +117,9 @@ const isTime = (value: unknown): value is number => typeof value === "number" &&
 
 /** The JSON object in a part of a JWT. */
 function jsonIn(part: string): Record<string, unknown> | undefined {
-  const value: unknown = attempt(() => JSON.parse(utf8Text.decode(bytesOf(part))));
+  const value: unknown = attempt(() => JSON.parse(utf8Text.decode(fromBase64url(part))));
   return isObject(value) ? value : undefined;
 }
-
-const bytesOf = (base64url: string): Uint8Array<ArrayBuffer> =>
-  Uint8Array.fromBase64(base64url, { alphabet: "base64url" });
 
 /** Whether this key has signed the assertion. */
 export async function hasSigned(
@@ -129,7 +127,8 @@ export async function hasSigned(
   { signature, signed }: UnverifiedAssertion,
 ): Promise<boolean> {
   try {
-    return await crypto.subtle.verify(ALGORITHMS[algorithm].verified, key, bytesOf(signature), utf8.encode(signed));
+    const { verified } = ALGORITHMS[algorithm];
+    return await crypto.subtle.verify(verified, key, fromBase64url(signature), utf8.encode(signed));
   } catch {
     // Text that is no base64url, or of a length that no signature has.
     return false;

@@ -1,5 +1,5 @@
 import { CONSOLE_COOKIE_BYTES, DAY_MS, MAC_BYTES } from "../../../common/limits.ts";
-import { toBase64url } from "../base64url.ts";
+import { fromBase64url, toBase64url } from "../bytes.ts";
 import type { PresentedConsoleSession } from "./caller.ts";
 import { hashOf, type SigningRing } from "./credential.ts";
 
@@ -68,7 +68,7 @@ export async function verifyConsoleCookie(
     signingId,
     sessionHash: await hashOf(utf8.encode(secret)),
     bootstrapMac: bootstrapMac ?? null,
-    ...(address !== undefined && { email: utf8Text.decode(Uint8Array.fromBase64(address, { alphabet: "base64url" })) }),
+    ...(address !== undefined && { email: utf8Text.decode(fromBase64url(address)) }),
   };
 }
 
@@ -115,7 +115,7 @@ export const newestFormFirst = (one: string, other: string): number => (hexOf(on
 /** When a form was made, in milliseconds since 1970. */
 const timeOfForm = (id: string): number => Number.parseInt(hexOf(id).slice(4, 16), 16);
 
-const hexOf = (id: string): string => Uint8Array.fromBase64(id, { alphabet: "base64url" }).toHex();
+const hexOf = (id: string): string => fromBase64url(id).toHex();
 
 /** The id of a form that was made for this session and this path. */
 export async function verifyFormToken(

@@ -1,4 +1,5 @@
 import { ENVIRONMENT_TAGS, type Environment, tagWord, WORKSPACE } from "../../../common/environment.ts";
+import { concat, fromBase64url } from "../bytes.ts";
 
 /**
  * What the beginning of a credential tells without its secret: people have it from a log, a scanner of secrets or a screenshot.
@@ -39,10 +40,7 @@ export function readBeginning(text: string): CredentialBeginning | undefined {
 /** The bytes of base64url that may end anywhere, and zeros after them. */
 function bytesOf(payload: string): Uint8Array {
   const padded = payload.padEnd(Math.ceil((payload.length + 1) / 4) * 4, "A");
-  const bytes = Uint8Array.fromBase64(padded, { alphabet: "base64url" });
-  const whole = new Uint8Array(bytes.length + NUMBER_BITS / 8);
-  whole.set(bytes);
-  return whole;
+  return concat(fromBase64url(padded), new Uint8Array(NUMBER_BITS / 8));
 }
 
 function idsFrom(bytes: Uint8Array, numberAt: number, count: number): number[] {

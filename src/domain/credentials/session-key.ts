@@ -1,5 +1,5 @@
 import { SESSION_KEY } from "../../../common/session-key-derivation.ts";
-import { toBase64url } from "../base64url.ts";
+import { toBase64url } from "../bytes.ts";
 
 /** What a key pair of viewer sessions is derived from: a signing key, as a key of HKDF. */
 export type SessionSeed = CryptoKey;
@@ -44,10 +44,15 @@ export async function deriveSessionKey(seed: SessionSeed): Promise<SessionKey> {
   };
 }
 
-/** The private key, by HKDF-SHA-256 (RFC 5869) without a salt, reduced to a scalar from 1 to the order - 1 (FIPS 186-5, A.2.1). */
+/** Derives bytes from a seed by HKDF-SHA-256 (RFC 5869) without a salt. `info` is a text of its own for each purpose. */
+export function deriveBytes(seed: SessionSeed, info: string, bytes: number): Promise<ArrayBuffer> {
+  const hkdf = { name: "HKDF", hash: "SHA-256", salt: new Uint8Array(0), info: utf8.encode(info) };
+  return crypto.subtle.deriveBits(hkdf, seed, bytes * 8);
+}
+
+/** The private key: derived bytes, reduced to a scalar from 1 to the order - 1 (FIPS 186-5, A.2.1). */
 async function pkcs8Of(seed: SessionSeed): Promise<Uint8Array<ArrayBuffer>> {
-  const hkdf = { name: "HKDF", hash: "SHA-256", salt: new Uint8Array(0), info: utf8.encode(SESSION_KEY.info) };
-  const derived = new Uint8Array(await crypto.subtle.deriveBits(hkdf, seed, SESSION_KEY.derivedBytes * 8));
+  const derived = new Uint8Array(await deriveBytes(seed, SESSION_KEY.info, SESSION_KEY.derivedBytes));
   const scalar = (BigInt(`0x${derived.toHex()}`) % (SESSION_KEY.order - 1n)) + 1n;
 
   return Uint8Array.fromHex(PKCS8_START + scalar.toString(16).padStart(64, "0"));

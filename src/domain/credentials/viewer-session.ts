@@ -12,7 +12,7 @@ import {
   TEXT_UNITS_MAX,
 } from "../../../common/limits.ts";
 import { normalizeOrigin } from "../../../common/origin.ts";
-import { toBase64url } from "../base64url.ts";
+import { ownBase64url, toBase64url } from "../bytes.ts";
 import { isObject } from "../json.ts";
 import { isSessionContent } from "../user-groups/published-content.ts";
 import type { SigningRing } from "./credential.ts";
@@ -120,8 +120,8 @@ async function checkSession(ring: SigningRing, text: string): Promise<SignedClai
   const index = keys.findIndex((each) => each.header === header);
   const key = keys[index];
   if (!key) return undefined;
-  const payloadBytes = decode(payload);
-  const signatureBytes = decode(signature);
+  const payloadBytes = ownBase64url(payload);
+  const signatureBytes = ownBase64url(signature);
   if (!payloadBytes || !signatureBytes) return undefined;
   const signed = utf8.encode(`${header}.${payload}`);
   if (!(await crypto.subtle.verify(ES256, key.publicKey, signatureBytes, signed))) return undefined;
@@ -181,7 +181,7 @@ const payloadOf = (claims: SessionClaims): Payload => ({
 
 function claimsOf(payload: Payload): SessionClaims | undefined {
   const environment = findEnvironment(payload.aud);
-  const generation = decode(payload.gen);
+  const generation = ownBase64url(payload.gen);
   if (!environment || generation?.length !== NONCE_BYTES) return undefined;
   const { origins, viewer_id: viewerId, viewer_properties: viewerProperties, variables } = payload;
   const stale = staleOf(payload);
@@ -261,10 +261,4 @@ function isPayload(value: unknown): value is Payload {
   const isRequired = Object.entries(REQUIRED).every(([name, check]) => check(claims.get(name)));
   const isOptional = Object.entries(OPTIONAL).every(([name, check]) => !claims.has(name) || check(claims.get(name)));
   return isRequired && isOptional;
-}
-
-/** The bytes of base64url, if it is spelled as this service spells them. */
-function decode(text: string): Uint8Array<ArrayBuffer> | undefined {
-  const bytes = attempt(() => Uint8Array.fromBase64(text, { alphabet: "base64url" }));
-  return bytes && toBase64url(bytes) === text ? bytes : undefined;
 }

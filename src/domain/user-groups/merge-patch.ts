@@ -4,8 +4,7 @@ import { fail, ok, type Result } from "../../../common/result.ts";
 import type { GroupContent } from "../../records.ts";
 import type { FailureOf } from "../failure.ts";
 import { isObject } from "../json.ts";
-import type { UserGroupChanges } from "./user-group.ts";
-import { entriesRefusal, sizeRefusal } from "./user-group.ts";
+import { entriesRefusal, sizeRefusal, type UserGroupChanges } from "./user-group.ts";
 
 /**
  * The changes of a merge patch (RFC 7396), in which mappings and objects are patches of what the group has, as the changes that replace

@@ -1,5 +1,6 @@
 import * as z from "zod/mini";
-import { EVENTS_DEFAULT, LIST_ITEMS_DEFAULT } from "../../../common/limits.ts";
+import { WORKSPACE } from "../../../common/environment.ts";
+import { EVENTS_DEFAULT, LIST_ITEMS_DEFAULT, LIST_ITEMS_MAX } from "../../../common/limits.ts";
 import { Audience, Expiry, KeyName, ProvidedId, Reason, Workspace } from "../resources/fields.ts";
 
 /** The fields of a body or a query by their names. What a transform makes of them does not count. */
@@ -7,25 +8,36 @@ function fieldsOf({ _zod: { def } }: z.core.$ZodType): Record<string, z.core.$Zo
   return def.type === "pipe" ? fieldsOf((def as z.core.$ZodPipeDef).in) : (def as z.core.$ZodObjectDef).shape;
 }
 
-function describe(field: z.core.$ZodType, description: string): void {
-  const { examples, ...meta } = z.globalRegistry.get(field) ?? {};
-  z.globalRegistry.add(field, { ...meta, description, ...(examples !== undefined && { examples }) });
+/** What the document says of a field: a description, or that and what the schema does not say. */
+type About = string | Parameters<typeof z.globalRegistry.add>[1];
+
+/** Adds to what the document says of a schema. */
+export function describe(field: z.core.$ZodType, about: About): void {
+  const more = typeof about === "string" ? { description: about } : about;
+  z.globalRegistry.add(field, { ...z.globalRegistry.get(field), ...more });
 }
 
 /** The schema of a body or a query, and what the document says of its fields. The Worker itself has none of these texts. */
 export function describeFields<Schema extends z.core.$ZodType>(
   schema: Schema,
-  descriptions: Partial<Record<keyof z.input<Schema>, string>>,
+  descriptions: Partial<Record<keyof z.input<Schema>, About>>,
 ): Schema {
   const fields = fieldsOf(schema);
-  for (const [name, description] of Object.entries<string | undefined>(descriptions)) {
+  for (const [name, about] of Object.entries<About | undefined>(descriptions)) {
     const field = fields[name];
-    if (field && description !== undefined) describe(field, description);
+    if (field && about !== undefined) describe(field, about);
   }
   return schema;
 }
 
-const limit = (what: string, initial: number) => `The most ${what} on one page. The default is ${initial}.`;
+/** What the document says of `limit`: a number, which a query has as text. */
+const limit = (what: string, initial: number) => ({
+  type: "integer",
+  minimum: 1,
+  maximum: LIST_ITEMS_MAX,
+  pattern: undefined,
+  description: `The most ${what} on one page. The default is ${initial}.`,
+});
 
 /** The descriptions of the fields by which the query of a list asks for a page. */
 export const pageOf = (what: "groups" | "environments" | "keys" | "operators") => ({
@@ -43,11 +55,12 @@ export const graceOf = (credential: "key" | "token") => `For how many seconds th
 describe(ProvidedId(), "Your own id of the user group, unique in its environment.");
 describe(Reason(), "Why, for the people who read the events.");
 describe(Workspace(), "The integrating application, by its slug.");
-describe(
-  Audience(),
-  "The environment to which the credential must belong, as <workspace>/<environment>. Servers that take a credential from a request " +
+describe(Audience(), {
+  pattern: `${WORKSPACE.source.slice(0, -1)}/(Customer|Testing|untagged)$`,
+  description:
+    "The environment to which the credential must belong, as <workspace>/<environment>. Servers that take a credential from a request " +
     "name theirs: in another environment, the same user_group_id is another customer.",
-);
+});
 describe(
   KeyName(),
   "The name of the key in lists: at least one visible character, and no invisible ones, such as marks of the text's direction.",

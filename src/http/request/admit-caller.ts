@@ -8,7 +8,6 @@ import type {
   AppEnv,
   CallEnv,
   DirectoryCaller,
-  ManagerEnv,
   RequestContext,
   UncheckedOperator,
   With,
@@ -102,7 +101,7 @@ export function directoryCaller(
 }
 
 /** An operator who has named an environment, as operations take it. */
-export const managerCall = (c: RequestContext<ManagerEnv>): Manager => ({
+export const managerCall = (c: RequestContext<With<AppEnv, Omit<Manager, "ring">>>): Manager => ({
   ring: c.get("ring"),
   directory: c.get("directory"),
   environment: c.get("environment"),

@@ -174,7 +174,7 @@ async function authorize<Admitted>(
   const candidate = candidateOf(c, admitters);
   if (!candidate.ok) return candidate;
   const failure =
-    (await count(c, candidate.value)) ??
+    (await countCall(c, candidate.value.name, candidate.value.limit)) ??
     // Before the body is read, too: a request that is refused takes less memory then.
     (CALLERS.isFull(candidate.value.name) ? ({ code: "overloaded" } as const) : undefined) ??
     (await admitBeforeBody(c, candidate.value)) ??
@@ -197,13 +197,15 @@ const NO_BYTES = new Uint8Array();
 /** A caller whose credential fits the call. It is counted under `name`, and `admit` asks its Durable Object. */
 type Candidate<Admitted> = { name: string; limit: RateLimit; admit: () => Promise<Result<Admitted, Failure>> };
 
-async function count(
-  c: RequestContext<CallEnv>,
-  { name, limit }: Candidate<unknown>,
+/** Counts a call of this caller, and one that reads or writes much at once as one of those, too. */
+export async function countCall(
+  c: RequestContext,
+  key: string,
+  limit: RateLimit,
 ): Promise<FailureOf<"rate_limited"> | undefined> {
-  const { isList } = c.get("access");
   const isWithin =
-    (await limit.limit({ key: name })).success && (!isList || (await c.env.LIST_LIMIT.limit({ key: name })).success);
+    (await limit.limit({ key })).success &&
+    (!c.get("access")?.isList || (await c.env.LIST_LIMIT.limit({ key })).success);
   return isWithin ? undefined : { code: "rate_limited" };
 }
 

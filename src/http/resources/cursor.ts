@@ -1,5 +1,5 @@
 import { attempt } from "../../../common/attempt.ts";
-import { toBase64url } from "../../domain/base64url.ts";
+import { fromBase64url, toBase64url } from "../../domain/bytes.ts";
 import type { FeedPosition } from "../../domain/feed/event.ts";
 import type { HistoryPosition } from "../../domain/feed/group-history.ts";
 import type { PageStart } from "../../domain/user-groups/group-page.ts";
@@ -23,8 +23,7 @@ const encode = (...parts: unknown[]): string => toBase64url(utf8.encode(JSON.str
 
 /** The parts of a cursor; none of a text that is no list in JSON. */
 function partsOf(cursor: string): unknown[] {
-  const bytes = () => Uint8Array.fromBase64(cursor, { alphabet: "base64url" });
-  const [, ...parts] = attempt(() => [...JSON.parse(text.decode(bytes()))]) ?? [];
+  const [, ...parts] = attempt(() => [...JSON.parse(text.decode(fromBase64url(cursor)))]) ?? [];
   return parts;
 }
 

@@ -16,8 +16,8 @@ import { parseCursor } from "./cursor.ts";
 
 /**
  * What the schemas of bodies and queries share. Unknown fields are refused, and nothing is trimmed or coerced. The registered
- * metadata gives the OpenAPI document what zod does not know: bounds that are checked by hand. The texts of the document are in
- * each `openapi.ts`. The schemas are those of zod/mini, which starts in half the time, and each is built when it is first needed.
+ * metadata gives the OpenAPI document what zod does not know: bounds that are checked by hand. What the document says of one field is
+ * in its `openapi.ts`. The schemas are those of zod/mini, which starts in half the time, and each is built when it is first needed.
  */
 
 /** Builds a value at its first use, and caches it. */
@@ -48,9 +48,13 @@ export const withMeta = <Schema extends z.ZodMiniType>(schema: Schema, meta: Met
   return schema;
 };
 
-/** Adds an issue to a value that a transform refuses. `path` leads from the value to the field; without it, it is the value itself. */
-export const refuseValue = (payload: Payload, message: string, path: string[] = []): void => {
+/**
+ * Adds an issue to a value that a transform or a check refuses. `path` leads from the value to the field; without it, it is the value
+ * itself. It returns what a transform returns of a value that it refuses.
+ */
+export const refuseValue = (payload: Payload, message: string, path: string[] = []) => {
   payload.issues.push({ code: "custom", message, path, input: payload.value });
+  return z.NEVER;
 };
 
 /** No control characters, in escapes that regular expressions of all languages read. */
@@ -89,14 +93,9 @@ export const JsonObject = (bytesMax: number, what: string, isNullable = false) =
     z.pipe(
       z.unknown(),
       z.transform((value: unknown, payload: Payload) => {
-        if (!isObject(value)) {
-          refuseValue(payload, `Give an object${isNullable ? ", or null" : ""}.`);
-          return z.NEVER;
-        }
-        if (nestsDeeper(value, PROPERTIES_DEPTH_MAX)) {
-          refuseValue(payload, `Nest at most ${PROPERTIES_DEPTH_MAX} levels.`);
-          return z.NEVER;
-        }
+        if (!isObject(value)) return refuseValue(payload, `Give an object${isNullable ? ", or null" : ""}.`);
+        if (nestsDeeper(value, PROPERTIES_DEPTH_MAX))
+          return refuseValue(payload, `Nest at most ${PROPERTIES_DEPTH_MAX} levels.`);
         const json = JSON.stringify(value);
         const message = sizeRefusal(what, json, bytesMax);
         if (message) refuseValue(payload, message);
@@ -111,12 +110,12 @@ export const Reason = lazy(() => z.optional(label()));
 
 /** A whole number of seconds between these bounds, both included. */
 export const seconds = (min: number, max: number) =>
-  withMeta(
-    z
-      .int({ error: "Give a whole number of seconds." })
-      .check(z.refine((value) => value >= min && value <= max, { error: `Give ${min} to ${max} seconds.` })),
-    { minimum: min, maximum: max },
-  );
+  z
+    .int({ error: "Give a whole number of seconds." })
+    .check(
+      z.gte(min, { error: `Give ${min} to ${max} seconds.` }),
+      z.lte(max, { error: `Give ${min} to ${max} seconds.` }),
+    );
 
 /** `grace_seconds` */
 export const Grace = () => z._default(seconds(0, GRACE_SECONDS_MAX), 0);
@@ -127,8 +126,7 @@ const ListCursor = lazy(() =>
     z.transform((value: string, payload: Payload) => {
       const cursor = parseCursor(value);
       if (cursor) return cursor;
-      refuseValue(payload, "Give the next_cursor of the page before this one, as it came.");
-      return z.NEVER;
+      return refuseValue(payload, "Give the next_cursor of the page before this one, as it came.");
     }),
   ),
 );
@@ -142,13 +140,7 @@ const Limit = lazy(() =>
 );
 
 /** `limit`, the most items on one page. `initial` is the default. */
-export const limitField = (initial: number) =>
-  withMeta(z._default(Limit(), initial), {
-    type: "integer",
-    minimum: 1,
-    maximum: LIST_ITEMS_MAX,
-    pattern: undefined,
-  });
+export const limitField = (initial: number) => z._default(Limit(), initial);
 
 /** The fields by which the query of a list asks for a page. */
 export const pageFields = () => ({
@@ -163,8 +155,7 @@ export const numberedQuery = () =>
     z.transform(({ cursor, limit }, payload: Payload) => {
       if (typeof cursor?.start !== "string" && cursor?.search === undefined)
         return { start: cursor?.start ?? 0, limit };
-      refuseValue(payload, "Give the next_cursor of a page of this list, as it came.", ["cursor"]);
-      return z.NEVER;
+      return refuseValue(payload, "Give the next_cursor of a page of this list, as it came.", ["cursor"]);
     }),
   );
 
@@ -182,14 +173,9 @@ const AUDIENCE_MESSAGE =
 
 /** The environment that a caller expects a credential to be of. */
 export const Audience = lazy(() =>
-  withMeta(
-    z
-      .string({ error: AUDIENCE_MESSAGE })
-      .check(z.refine((name) => findEnvironment(name) !== undefined, { error: AUDIENCE_MESSAGE })),
-    {
-      pattern: `${WORKSPACE.source.slice(0, -1)}/(Customer|Testing|untagged)$`,
-    },
-  ),
+  z
+    .string({ error: AUDIENCE_MESSAGE })
+    .check(z.refine((name) => findEnvironment(name) !== undefined, { error: AUDIENCE_MESSAGE })),
 );
 
 /** The part of a name that a list shows: without outer blanks, the blank of Braille, and what fonts ignore (Unicode, UAX 44). */
@@ -203,28 +189,20 @@ export const Origin = lazy(() =>
     z.transform((text: string, payload: Payload) => {
       const origin = normalizeOrigin(text);
       if (origin.ok) return origin.value;
-      refuseValue(payload, origin.failure);
-      return z.NEVER;
+      return refuseValue(payload, origin.failure);
     }),
   ),
 );
 
 /** The name of a key. Lists show it beside other names, so it must be visible and must not imitate another. */
 export const KeyName = lazy(() =>
-  withMeta(
-    label().check(
-      // An empty name has its issue already.
-      z.refine((name) => name === "" || visiblePart(name) !== "", { error: "Give at least one visible character." }),
-      z.refine((name) => !/[\p{Cf}\p{Co}\p{Cs}\p{Zl}\p{Zp}]/u.test(name), {
-        error:
-          "Leave out characters that are not visible: zero-width characters, marks of the text's direction, line separators and characters of private use.",
-      }),
-    ),
-    {
-      minLength: 1,
-      pattern: ONE_LINE,
-      maxLength: TEXT_UNITS_MAX,
-    },
+  label().check(
+    // An empty name has its issue already.
+    z.refine((name) => name === "" || visiblePart(name) !== "", { error: "Give at least one visible character." }),
+    z.refine((name) => !/[\p{Cf}\p{Co}\p{Cs}\p{Zl}\p{Zp}]/u.test(name), {
+      error:
+        "Leave out characters that are not visible: zero-width characters, marks of the text's direction, line separators and characters of private use.",
+    }),
   ),
 );
 

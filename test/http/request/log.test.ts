@@ -167,7 +167,7 @@ describe("the line of a sign-in", () => {
 });
 
 describe("LOG_CLIENT_ADDRESS", () => {
-  /** The addresses that the lines of an accepted call, a refused one and a page of the console have. */
+  /** The addresses that the lines of an accepted call, two refused ones and a page of the console have. */
   async function clientsWith(setting: string | undefined, headers: Record<string, string> = FROM) {
     const callEnv = { ...env, LOG_CLIENT_ADDRESS: setting } as Env;
     const credential = await issueKey();
@@ -175,19 +175,21 @@ describe("LOG_CLIENT_ADDRESS", () => {
     const options = { headers, env: callEnv };
     expect((await call("GET", "/api/user_groups", { ...options, credential })).status).toBe(200);
     expect(codeOf(await call("GET", "/api/user_groups", options))).toEqual([401, "unauthenticated"]);
+    const malformed = await call("POST", "/api/user_groups", { ...options, credential, body: "{" });
+    expect(codeOf(malformed)).toEqual([400, "malformed_json"]);
     expect((await visit("GET", "/console/sign-in", options)).status).toBe(200);
     // A setting that cannot be read has a line of its own.
     return logLines.filter(({ path }) => path !== undefined).map(({ client }) => client);
   }
 
   it.for([
-    ["credentials", ["198.51.100.7", "198.51.100.7", "198.51.100.7"]],
-    ["refused", [undefined, "198.51.100.7", "198.51.100.7"]],
-    [undefined, ["198.51.100.7", "198.51.100.7", "198.51.100.7"]],
-    ["", ["198.51.100.7", "198.51.100.7", "198.51.100.7"]],
-    ["all", ["198.51.100.7", "198.51.100.7", "198.51.100.7"]],
-    ["none", [undefined, undefined, undefined]],
-    ["All", [undefined, undefined, undefined]],
+    ["credentials", Array(4).fill("198.51.100.7")],
+    ["refused", [undefined, "198.51.100.7", "198.51.100.7", "198.51.100.7"]],
+    [undefined, Array(4).fill("198.51.100.7")],
+    ["", Array(4).fill("198.51.100.7")],
+    ["all", Array(4).fill("198.51.100.7")],
+    ["none", Array(4).fill(undefined)],
+    ["All", Array(4).fill(undefined)],
   ] as const)("is %j: which lines have the address", async ([setting, clients]) => {
     expect(await clientsWith(setting)).toEqual(clients);
   });

@@ -2,9 +2,11 @@ import type { Child, FC } from "hono/jsx";
 import type { Environment } from "../../../../common/environment.ts";
 import type { Issue } from "../../../../common/issue.ts";
 import { DAY_MS, KEY_ENDING_DAYS } from "../../../../common/limits.ts";
+import { ok, type Result } from "../../../../common/result.ts";
 import type { FoundKey } from "../../../domain/credentials/keys.ts";
 import { hasKey } from "../../../domain/credentials/operators.ts";
 import { grantOf } from "../../../domain/credentials/rights.ts";
+import type { Failure } from "../../../domain/failure.ts";
 import type { StoredKey } from "../../../records.ts";
 import { Badge, Dotted } from "./detail.tsx";
 import { By, Named, Reason } from "./events.tsx";
@@ -122,9 +124,10 @@ export const KeyFacts: FC<{ found: FoundKey; number: string; pathOf: (id: number
 /** Keys in their order, each with the event that ended it, which `find` reads for those with these numbers. */
 export async function withEndings(
   keys: StoredKey[],
-  find: (ids: number[]) => Promise<FoundKey[]>,
+  find: (ids: number[]) => Promise<Result<FoundKey[], Failure>>,
 ): Promise<FoundKey[]> {
-  const ended = keys.filter(({ revokedAt }) => revokedAt !== null).map(({ id }) => id);
-  const found = new Map(ended.length === 0 ? [] : (await find(ended)).map((each) => [each.key.id, each]));
+  const ids = keys.filter(({ revokedAt }) => revokedAt !== null).map(({ id }) => id);
+  const ended = ids.length > 0 ? await find(ids) : ok([]);
+  const found = new Map(ended.ok ? ended.value.map((each) => [each.key.id, each]) : []);
   return keys.map((key) => found.get(key.id) ?? { key, ending: undefined });
 }

@@ -16,6 +16,7 @@ import { ATTENTION, keyPath, operatorPath, withQuery } from "../paths.ts";
 import { askEnvironments } from "../request/ask-environments.ts";
 import { refuseWithPage, respondWithPage } from "../response/respond-with-page.tsx";
 import { SILENCES } from "./events.tsx";
+import { type KeyKind, operatorsOf } from "./key-pages.tsx";
 
 /** A key that ends or has ended, of an environment or, of an operator, of none. */
 type DueKey = { found: FoundKey; environment: Environment | undefined };
@@ -30,7 +31,7 @@ function isDue({ key }: FoundKey): boolean {
 /** The keys of a list that are due, but for those that were rolled: they have a successor. */
 async function dueIn<Page extends KeyPage & { hasWaited: boolean }>(
   listed: Result<Page, Failure>,
-  find: (ids: number[]) => Promise<FoundKey[]>,
+  find: KeyKind["find"],
 ): Promise<Result<Due, Failure>> {
   if (!listed.ok) return listed;
   const { keys, hasWaited } = listed.value;
@@ -41,23 +42,16 @@ async function dueIn<Page extends KeyPage & { hasWaited: boolean }>(
 
 /** What somebody has to look at soon: keys of all environments and operators that end or have ended, and environments that do not answer. */
 export async function showAttention(c: RequestContext<SignedInEnv>): Promise<Response> {
-  const [registry, presented] = [registryFor(c), c.get("presentedOperator")];
   const further = pathNumber(c.req.query("further")) || undefined;
-  const operators = await dueIn(
-    await registry.listOperators(presented, { start: 0, limit: OPERATORS_MAX }),
-    async (ids) => {
-      const found = await registry.findOperators(presented, ids);
-      return found.ok ? found.value.found : [];
-    },
-  );
+  const listed = await registryFor(c).listOperators(c.get("presentedOperator"), { start: 0, limit: OPERATORS_MAX });
+  const operators = await dueIn(listed, operatorsOf(c).find);
   if (!operators.ok) return refuseWithPage(c, operators.failure);
   const answers = await askEnvironments<Due>(c, {
     start: further ?? 0,
     ask: async (directory, operator) =>
-      dueIn(await directory.listKeys(operator, { start: 0, limit: KEYS_PER_ENVIRONMENT_MAX }), async (ids) => {
-        const found = await directory.findKeys(operator, ids);
-        return found.ok ? found.value : [];
-      }),
+      dueIn(await directory.listKeys(operator, { start: 0, limit: KEYS_PER_ENVIRONMENT_MAX }), (ids) =>
+        directory.findKeys(operator, ids),
+      ),
   });
   if (!answers.ok) return refuseWithPage(c, answers.failure);
   const { asked, next } = answers.value;

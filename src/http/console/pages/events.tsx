@@ -11,7 +11,7 @@ import { directoryOf } from "../../durable-objects.ts";
 import { registryFor } from "../../request/admit-caller.ts";
 import { pathNumber } from "../../request/query.ts";
 import { ActorQuery, Since } from "../../resources/events/wire.ts";
-import { Label, lazy } from "../../resources/fields.ts";
+import { Label, lazy, refuseValue } from "../../resources/fields.ts";
 import { EnvironmentName } from "../components/detail.tsx";
 import { EVENT_WORDS, Feed, type Line, linesOf } from "../components/events.tsx";
 import { Filter, Select, TextField } from "../components/form.tsx";
@@ -86,10 +86,11 @@ const EventsQuery = lazy(() =>
       cursor: z.optional(z.string().check(z.regex(/^\d{1,15}\.\d{1,15}\.\d{1,15}\.\d{0,15}$/, FIRST_PAGE))),
     })
     .check(
-      z.check(({ value, issues }) => {
-        const isOfOne = value.environment !== undefined && value.environment !== DEPLOYMENT;
-        if (!isOfOne && (value.actor?.kind === "api_key" || value.team_id !== undefined))
-          issues.push({ code: "custom", message: WITHOUT_ENVIRONMENT, path: ["environment"], input: value });
+      z.check((payload) => {
+        const { environment, actor, team_id: teamId } = payload.value;
+        const isOfOne = environment !== undefined && environment !== DEPLOYMENT;
+        if (!isOfOne && (actor?.kind === "api_key" || teamId !== undefined))
+          refuseValue(payload, WITHOUT_ENVIRONMENT, ["environment"]);
       }),
     ),
 );

@@ -7,7 +7,7 @@ import { allowsRole } from "../../../domain/credentials/rights.ts";
 import type { Failure } from "../../../domain/failure.ts";
 import type { RequestContext } from "../../app-env.ts";
 import { type IssuedKey, rollApiKey, rollOperator } from "../../operations/keys.ts";
-import { admitAgain, operatorCall, registryFor } from "../../request/admit-caller.ts";
+import { admitAgain, managerCall, operatorCall, registryFor } from "../../request/admit-caller.ts";
 import { pathNumber } from "../../request/query.ts";
 import { KeysQuery } from "../../resources/api-keys/wire.ts";
 import { numberCursorOf } from "../../resources/cursor.ts";
@@ -74,10 +74,7 @@ async function showList(c: Call, kind: KeyKind): Promise<Response> {
   const listed = await kind.list(query);
   if (!listed.ok) return refuseWithPage(c, listed.failure);
   const { keys, next } = listed.value;
-  const found = await withEndings(keys, async (ids) => {
-    const ended = await kind.find(ids);
-    return ended.ok ? ended.value : [];
-  });
+  const found = await withEndings(keys, kind.find);
   return respondWithPage(c, {
     title: kind.listTitle,
     issues,
@@ -223,12 +220,7 @@ async function end(c: Call, kind: KeyKind, found: FoundKey): Promise<Response> {
 }
 
 export function apiKeysOf(c: RequestContext<EnvironmentEnv>): KeyKind {
-  const manager = {
-    ring: c.get("ring"),
-    directory: c.get("directory"),
-    environment: c.get("environment"),
-    operator: c.get("operator"),
-  };
+  const manager = managerCall(c);
   const { directory, environment, operator } = manager;
   return {
     listPath: `${environmentPath(environment)}/keys`,

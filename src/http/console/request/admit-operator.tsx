@@ -8,6 +8,7 @@ import type { LadderRole } from "../../../domain/credentials/rights.ts";
 import type { RequestContext } from "../../app-env.ts";
 import { directoryOf } from "../../durable-objects.ts";
 import { registryFor } from "../../request/admit-caller.ts";
+import { countCall } from "../../request/authorize.ts";
 import { readBytes, type Sender, WITH_CREDENTIAL, WITHOUT_CREDENTIAL } from "../../request/body/body-bytes.ts";
 import { clientAddress } from "../../request/client-address.ts";
 import { Reason } from "../../resources/fields.ts";
@@ -39,9 +40,9 @@ export const admitOperator = createMiddleware<EnvironmentEnv>(async (c, next) =>
   c.set("session", session);
   c.set("asksForKey", access?.form?.asksForKey);
   const name = `console ${new Uint8Array(session.sessionHash).toHex()}`;
-  const refused =
-    (await limited(c, name, access ?? {})) ??
-    (await setForm(c, name, { ...WITH_CREDENTIAL, bytesMax: FORM_BYTES_MAX }));
+  const failure = await countCall(c, name, c.env.OPERATOR_LIMIT);
+  if (failure) return refuseWithPage(c, failure);
+  const refused = await setForm(c, name, { ...WITH_CREDENTIAL, bytesMax: FORM_BYTES_MAX });
   if (refused) return refused;
   const mayGoOn = (access?.form?.endsSession && (await isFormOf(c, session))) || (await isAsserted(c, session));
   if (!mayGoOn) return refuseSender(c, "credential_expired");
@@ -108,12 +109,6 @@ const presented = (
   reason: Reason().safeParse(c.get("form").get("reason") || undefined).data,
 });
 
-async function limited(c: RequestContext<SignedInEnv>, key: string, { isList }: PageAccess) {
-  const isWithin =
-    (await c.env.OPERATOR_LIMIT.limit({ key })).success && (!isList || (await c.env.LIST_LIMIT.limit({ key })).success);
-  return isWithin ? undefined : refuseWithPage(c, { code: "rate_limited" });
-}
-
 async function admit(
   c: RequestContext<EnvironmentEnv>,
   { role = "admin", form: { changesNothing } = {} }: PageAccess,
@@ -133,8 +128,7 @@ async function admit(
   // The own RPC of a page for everybody who has signed in checks the session.
   if (!environment && role === "viewer") return undefined;
   const admitted = await registryFor(c).admit(c.get("presentedOperator"), role, environment);
-  if (!admitted.ok) return refuseWithPage(c, admitted.failure);
-  return undefined;
+  return admitted.ok ? undefined : refuseWithPage(c, admitted.failure);
 }
 
 /** The id of the form that was sent, or the page that refuses a form of another session or path. */

@@ -37,9 +37,7 @@ export function readPageQuery<Schema extends z.ZodMiniType>(
   const given = Object.entries(query.fields).filter(([name, value]) => value !== "" && !own.includes(name));
   const fields = { ...Object.fromEntries(given), ...fixed };
   const parsed = validate(schema, { ...defaults, ...fields }, query.issues);
-  return parsed.ok
-    ? { fields, value: parsed.value, issues: [] }
-    : { fields, value: undefined, issues: parsed.failure.issues };
+  return { fields, value: parsed.ok ? parsed.value : undefined, issues: schemaIssues(parsed) };
 }
 
 /**

@@ -14,6 +14,7 @@ import {
   UNFINISHED_SIGN_INS_OF_ADDRESS_MAX,
 } from "../../../../common/limits.ts";
 import { fail, ok, type Result } from "../../../../common/result.ts";
+import { concat } from "../../../domain/bytes.ts";
 import type { FailureOf } from "../../../domain/failure.ts";
 import { TimeoutError, withTimeout } from "../../../domain/with-timeout.ts";
 import type { Access } from "../../access.ts";
@@ -196,7 +197,7 @@ async function readUpTo(
     length += piece.byteLength;
     hasMore = piece.byteLength === size;
   }
-  return pieces.length === 1 && pieces[0] ? pieces[0] : concat(pieces, length);
+  return pieces.length === 1 && pieces[0] ? pieces[0] : concat(...pieces);
 }
 
 /**
@@ -206,16 +207,6 @@ async function readUpTo(
 async function readPiece(reader: ReadableStreamBYOBReader, bytes: number): Promise<Uint8Array> {
   const { value } = await reader.readAtLeast(bytes, new Uint8Array(bytes));
   return value ?? new Uint8Array();
-}
-
-function concat(pieces: Uint8Array[], length: number): Uint8Array {
-  const whole = new Uint8Array(length);
-  let at = 0;
-  for (const piece of pieces) {
-    whole.set(piece, at);
-    at += piece.byteLength;
-  }
-  return whole;
 }
 
 async function dropRest(reader: ReadableStreamBYOBReader): Promise<void> {

@@ -13,10 +13,9 @@ import {
   Workspace,
 } from "../../openapi/fields.ts";
 import type { Operations } from "../../openapi/operation.ts";
-import { describeFields, graceOf, pageOf } from "../../openapi/request-fields.ts";
+import { describe, describeFields, graceOf, pageOf } from "../../openapi/request-fields.ts";
 import { ReasonBody, RollKeyBody } from "../fields.ts";
-import type { apiKeyBody } from "./wire.ts";
-import { IssueKeyBody, KeysQuery } from "./wire.ts";
+import { type apiKeyBody, IssueKeyBody, KeysQuery, Scopes } from "./wire.ts";
 
 const ApiKey = z
   .strictObject({
@@ -56,6 +55,8 @@ const ListedKeys = z.strictObject({
 const AN_ENVIRONMENT = { workspace: "acme", environment: "Testing" };
 
 const BY_ID = byId("The key's number, as the list shows it.");
+
+describe(Scopes(), { uniqueItems: true });
 
 /** The calls of operators on API keys. */
 export const apiKeyOperations = {

@@ -1,8 +1,7 @@
 import type { Environment } from "../../../../common/environment.ts";
 import type { AppEnv, RequestContext } from "../../app-env.ts";
 import { Hono } from "../../hono.ts";
-import type { IssuedKey } from "../../operations/keys.ts";
-import { issueApiKey, rollApiKey } from "../../operations/keys.ts";
+import { type IssuedKey, issueApiKey, rollApiKey } from "../../operations/keys.ts";
 import { admitAgain, managerCall, operatorCall } from "../../request/admit-caller.ts";
 import { authorizeManagers, authorizeOperators } from "../../request/authorize.ts";
 import { jsonBody } from "../../request/body/json-body.ts";

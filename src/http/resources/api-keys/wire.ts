@@ -12,7 +12,6 @@ import {
   refuseValue,
   timesOf,
   Workspace,
-  withMeta,
 } from "../fields.ts";
 
 /** GET /api/keys */
@@ -20,13 +19,10 @@ export const KeysQuery = lazy(() => numberedQuery());
 
 const scopesMessage = `Give a list of one scope or more, each once: ${SCOPES.join(", ")}.`;
 
-const Scopes = lazy(() =>
-  withMeta(
-    z.array(z.enum(SCOPES, { error: scopesMessage }), { error: scopesMessage }).check(
-      z.minLength(1, { error: scopesMessage }),
-      z.refine((scopes) => new Set(scopes).size === scopes.length, { error: scopesMessage }),
-    ),
-    { uniqueItems: true },
+export const Scopes = lazy(() =>
+  z.array(z.enum(SCOPES, { error: scopesMessage }), { error: scopesMessage }).check(
+    z.minLength(1, { error: scopesMessage }),
+    z.refine((scopes) => new Set(scopes).size === scopes.length, { error: scopesMessage }),
   ),
 );
 

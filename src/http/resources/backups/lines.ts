@@ -9,6 +9,7 @@ import {
   SHA256_BYTES,
 } from "../../../../common/limits.ts";
 import type { BackupItem, RecordKind, Records } from "../../../domain/backup/backup.ts";
+import { fromBase64url, toBase64url } from "../../../domain/bytes.ts";
 import { normalizeEmail } from "../../../domain/credentials/operators.ts";
 import { grantOf, ROLES, SCOPES } from "../../../domain/credentials/rights.ts";
 import { DAY_FORMAT } from "../../../domain/days.ts";
@@ -60,12 +61,12 @@ const time = (): Codec<number> => {
 
 /** Exactly `length` bytes. */
 const bytes = (length: number): Codec<ArrayBuffer> => {
-  const text = z.string().check(z.regex(/^[\w-]*$/), z.length(Math.ceil((length * 4) / 3)));
+  const text = z.string().check(z.regex(RegExp(`^[\\w-]{${Math.ceil((length * 4) / 3)}}$`)));
   const parsed = z.pipe(
     text,
-    z.transform((value) => Uint8Array.fromBase64(value, { alphabet: "base64url" }).buffer),
+    z.transform((value) => fromBase64url(value).buffer),
   );
-  return plain(parsed, (value) => `"${new Uint8Array(value).toBase64({ alphabet: "base64url", omitPadding: true })}"`);
+  return plain(parsed, (value) => `"${toBase64url(new Uint8Array(value))}"`);
 };
 
 /** The rights of an API key, as `toRights` writes them. */
@@ -98,16 +99,16 @@ const details = (): Codec<EventDetails> => {
   const label = Label();
   const named = z.strictObject({ id, name: label });
   const schema = z.strictObject({
-    changed: z.exactOptional(z.array(label).check(z.maxLength(CHANGED_FIELDS_MAX))),
-    previous_provided_id: z.exactOptional(label),
-    session_id: z.exactOptional(label),
-    viewer_id: z.exactOptional(label),
-    reason: z.exactOptional(label),
-    api_key: z.exactOptional(named),
-    operator: z.exactOptional(named),
-    successor_id: z.exactOptional(id),
-    environment: z.exactOptional(z.strictObject(place())),
-    unsigned: z.exactOptional(z.literal(true)),
+    changed: z.optional(z.array(label).check(z.maxLength(CHANGED_FIELDS_MAX))),
+    previous_provided_id: z.optional(label),
+    session_id: z.optional(label),
+    viewer_id: z.optional(label),
+    reason: z.optional(label),
+    api_key: z.optional(named),
+    operator: z.optional(named),
+    successor_id: z.optional(id),
+    environment: z.optional(z.strictObject(place())),
+    unsigned: z.optional(z.literal(true)),
   } satisfies Record<keyof EventDetails, z.ZodMiniType>);
   return plain(
     z.custom<EventDetails>().check(({ value, issues }) => {

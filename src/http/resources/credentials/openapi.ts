@@ -5,8 +5,7 @@ import { describeFields } from "../../openapi/request-fields.ts";
 import { EXPLAINED_KINDS } from "../../operations/explain-credential.ts";
 import { REASONS } from "../../response/reasons.ts";
 import { Actor } from "../events/event-schema.ts";
-import type { explanationBody } from "./wire.ts";
-import { ExplainBody } from "./wire.ts";
+import { ExplainBody, type explanationBody } from "./wire.ts";
 
 const CODES = [...new Set(Object.values(REASONS).map(({ code }) => code))];
 

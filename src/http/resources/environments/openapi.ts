@@ -4,8 +4,7 @@ import { Done, field, NextCursor, page, Success, Tag, time, Workspace } from "..
 import type { Operations } from "../../openapi/operation.ts";
 import { describeFields, pageOf } from "../../openapi/request-fields.ts";
 import { ReasonBody } from "../fields.ts";
-import type { environmentBody } from "./wire.ts";
-import { EnvironmentsQuery, EraseQuery } from "./wire.ts";
+import { EnvironmentsQuery, EraseQuery, type environmentBody } from "./wire.ts";
 
 const Environment = z
   .strictObject({

@@ -3,7 +3,7 @@ import { EVENTS_DEFAULT } from "../../../../common/limits.ts";
 import { millisecondsFrom } from "../../../../common/rfc-3339.ts";
 import { type ActorFilter, changedIn } from "../../../domain/feed/event.ts";
 import { EVENT_TYPES, type StoredEvent } from "../../../records.ts";
-import { Label, lazy, limitField, type Payload, refuseValue, time, withMeta } from "../fields.ts";
+import { Label, lazy, limitField, type Payload, refuseValue, time } from "../fields.ts";
 
 const ACTOR = /^(?:(api_key|operator):([1-9]\d{0,14})|(operator):bootstrap|(system))$/;
 
@@ -14,8 +14,7 @@ export const Since = lazy(() =>
     z.transform((text: string, payload: Payload) => {
       const since = millisecondsFrom(text);
       if (!Number.isNaN(since)) return since;
-      refuseValue(payload, "Give a time such as 2026-01-31T09:00:00Z. Write a plus sign as %2B.");
-      return z.NEVER;
+      return refuseValue(payload, "Give a time such as 2026-01-31T09:00:00Z. Write a plus sign as %2B.");
     }),
   ),
 );
@@ -29,8 +28,7 @@ export const ActorQuery = lazy(() =>
       if (kind === "api_key" || kind === "operator") return { kind, id: Number(id) };
       if (operator) return { kind: "operator", id: null };
       if (system) return { kind: "system", id: null };
-      refuseValue(payload, "Give an actor such as api_key:3, operator:1, operator:bootstrap or system.");
-      return z.NEVER;
+      return refuseValue(payload, "Give an actor such as api_key:3, operator:1, operator:bootstrap or system.");
     }),
   ),
 );
@@ -43,14 +41,15 @@ export const EventsQuery = lazy(() =>
       limit: limitField(EVENTS_DEFAULT),
       type: z.optional(z.enum(EVENT_TYPES, { error: "Give a type of event, such as user_group.updated." })),
       user_group_id: z.optional(Label()),
-      actor: withMeta(z.optional(ActorQuery()), { type: "string" }),
-      since: withMeta(z.optional(Since()), { type: "string" }),
+      actor: z.optional(ActorQuery()),
+      since: z.optional(Since()),
       include: z.optional(z.enum(["user_groups"], { error: "Give user_groups, or leave it out." })),
     })
     .check(
-      z.check(({ value, issues }) => {
-        if (value.since !== undefined && value.cursor !== undefined)
-          issues.push({ code: "custom", message: "Give a cursor or since, not both.", path: ["since"], input: value });
+      z.check((payload) => {
+        const { since, cursor } = payload.value;
+        if (since !== undefined && cursor !== undefined)
+          refuseValue(payload, "Give a cursor or since, not both.", ["since"]);
       }),
     ),
 );

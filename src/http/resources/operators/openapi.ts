@@ -1,11 +1,12 @@
 import * as z from "zod";
+import { EMAIL_UNITS_MAX } from "../../../../common/limits.ts";
+import { EMAIL } from "../../../domain/credentials/operators.ts";
 import { ROLES } from "../../../domain/credentials/rights.ts";
 import { byId, Done, field, KeyTimes, NextCursor, number, page, Success } from "../../openapi/fields.ts";
 import type { Operations } from "../../openapi/operation.ts";
-import { describeFields, pageOf } from "../../openapi/request-fields.ts";
+import { describe, describeFields, pageOf } from "../../openapi/request-fields.ts";
 import { ReasonBody, RollKeyBody } from "../fields.ts";
-import type { operatorBody } from "./wire.ts";
-import { IssueOperatorBody, OperatorsQuery } from "./wire.ts";
+import { Email, IssueOperatorBody, OperatorsQuery, type operatorBody } from "./wire.ts";
 
 const Operator = z
   .strictObject({
@@ -23,6 +24,8 @@ const Operator = z
   .meta({ id: "Operator", description: "An operator, without the key." }) satisfies z.ZodType<
   ReturnType<typeof operatorBody>
 >;
+
+describe(Email(), { maxLength: EMAIL_UNITS_MAX, pattern: EMAIL.source, examples: ["ada@example.com"] });
 
 /** It has the form of a real key, and no service has signed it. */
 const EXAMPLE_KEY = "ugo_AQJrMQAAAAAAAAAAAfVxqmouaQcvLeB7ByMXLuvF-P3sfzoOzGMimDB3O1jw";

@@ -1,11 +1,11 @@
 import * as z from "zod/mini";
 import { EMAIL_UNITS_MAX } from "../../../../common/limits.ts";
 import { BOOTSTRAP_NAME } from "../../../domain/credentials/caller.ts";
-import { EMAIL, hasKey, normalizeEmail } from "../../../domain/credentials/operators.ts";
+import { hasKey, normalizeEmail } from "../../../domain/credentials/operators.ts";
 import { ROLES, roleOf } from "../../../domain/credentials/rights.ts";
 import type { StoredKey } from "../../../records.ts";
 import type { OperatorDraft } from "../../operations/keys.ts";
-import { Expiry, KeyName, lazy, numberedQuery, Reason, timesOf, visiblePart, withMeta } from "../fields.ts";
+import { Expiry, KeyName, lazy, numberedQuery, Reason, refuseValue, timesOf, visiblePart } from "../fields.ts";
 
 /** GET /api/operators */
 export const OperatorsQuery = lazy(() => numberedQuery());
@@ -22,15 +22,12 @@ export const OperatorName = lazy(() =>
 const EMAIL_MESSAGE = `Give an address such as ada@example.com: ASCII, and at most ${EMAIL_UNITS_MAX} characters.`;
 
 /** An address, which becomes lower case. */
-const Email = lazy(() =>
-  withMeta(
-    z.pipe(
-      z
-        .string({ error: EMAIL_MESSAGE })
-        .check(z.refine((text) => normalizeEmail(text) !== undefined, { error: EMAIL_MESSAGE })),
-      z.transform((text) => text.toLowerCase()),
-    ),
-    { maxLength: EMAIL_UNITS_MAX, pattern: EMAIL.source, examples: ["ada@example.com"] },
+export const Email = lazy(() =>
+  z.pipe(
+    z
+      .string({ error: EMAIL_MESSAGE })
+      .check(z.refine((text) => normalizeEmail(text) !== undefined, { error: EMAIL_MESSAGE })),
+    z.transform((text) => text.toLowerCase()),
   ),
 );
 
@@ -46,13 +43,14 @@ export const IssueOperatorBody = lazy(() =>
       reason: Reason(),
     })
     .check(
-      z.check(({ value: { role, email, key }, issues }) => {
-        const refuse = (field: string, message: string) =>
-          issues.push({ code: "custom", message, path: [field], input: undefined });
+      z.check((payload) => {
+        const { role, email, key } = payload.value;
         if (email === undefined && !key)
-          refuse("key", "Give an email too: without it, nobody could sign in without a key.");
+          refuseValue(payload, "Give an email too: without it, nobody could sign in without a key.", ["key"]);
         if (email !== undefined && role === "backup")
-          refuse("email", "Leave it out: the role backup has a key, and does not sign in to the console.");
+          refuseValue(payload, "Leave it out: the role backup has a key, and does not sign in to the console.", [
+            "email",
+          ]);
       }),
     ),
 );

@@ -1,8 +1,9 @@
 import * as z from "zod";
+import { SEARCH_UNITS_MAX } from "../../../../common/limits.ts";
 import { GROUP_STATES } from "../../../records.ts";
 import { Done, field, NextCursor, numberInPath, page, Success, time, timeOrNull } from "../../openapi/fields.ts";
 import type { Operations } from "../../openapi/operation.ts";
-import { describeFields, EVENTS_LIMIT, graceOf, pageOf } from "../../openapi/request-fields.ts";
+import { describe, describeFields, EVENTS_LIMIT, graceOf, pageOf } from "../../openapi/request-fields.ts";
 import { Actor, Event } from "../events/event-schema.ts";
 import { ReasonBody } from "../fields.ts";
 import { changesAbout, createUserGroup, SeenGroup } from "../user-groups/openapi.ts";
@@ -12,6 +13,7 @@ import {
   PatchByNumberBody,
   RestoreBody,
   RotateByNumberBody,
+  Search,
   ShowQuery,
   UpdateByNumberBody,
 } from "./wire.ts";
@@ -76,6 +78,8 @@ const SHOWN = {
 /** The answer to a call that can have an Idempotency-Key. */
 const OUTCOME = { ...SHOWN, headers: ["ETag", "Idempotent-Replayed"] } as const;
 
+describe(Search(), { minLength: 1, maxLength: SEARCH_UNITS_MAX });
+
 /** The list of user groups, and the calls on one of them by its number. */
 export const userGroupByNumberOperations = {
   "GET /api/user_groups": {
@@ -96,9 +100,12 @@ export const userGroupByNumberOperations = {
           "Only ids that start with this text, compared character by character. The list of groups that exist is then in the order of ids.",
         search:
           "Only groups whose name or id contains each word of this text, without regard to case, accents and strokes. Not together with a user_group_id or a prefix.",
-        last_viewed_before:
-          "Only groups that were last viewed before this day in UTC, or were never viewed and created before it. Views from a lease or " +
-          "a stale session are not noted.",
+        last_viewed_before: {
+          format: "date",
+          description:
+            "Only groups that were last viewed before this day in UTC, or were never viewed and created before it. Views from a lease or " +
+            "a stale session are not noted.",
+        },
         state: "Only groups in this state. Deleted groups are listed only with state=deleted.",
       }),
       example: { limit: 10, user_group_id_prefix: "acme" },

@@ -6,6 +6,7 @@ import { GROUP_STATES } from "../../../records.ts";
 import {
   describeLength,
   Grace,
+  isText,
   Label,
   lazy,
   limitField,
@@ -13,7 +14,6 @@ import {
   pageFields,
   Reason,
   refuseValue,
-  withMeta,
 } from "../fields.ts";
 import { Changes, Patch } from "../user-groups/wire.ts";
 
@@ -40,18 +40,12 @@ const STATE_MESSAGE = "Give active, suspended or deleted.";
 const SEARCH_MESSAGE = `Give a text of ${describeLength(SEARCH_UNITS_MAX)}.`;
 
 /** The text of a search. */
-const Search = lazy(() =>
-  withMeta(
-    z.string().check(
-      z.refine((text) => text.length >= 1 && text.length <= SEARCH_UNITS_MAX, { error: SEARCH_MESSAGE, abort: true }),
-      z.refine((text) => fold(text) !== "", {
-        error: "This search consists of accents alone, without which names and ids are compared. Add a letter.",
-      }),
-    ),
-    {
-      minLength: 1,
-      maxLength: SEARCH_UNITS_MAX,
-    },
+export const Search = lazy(() =>
+  z.string().check(
+    z.refine((text) => isText(text, SEARCH_UNITS_MAX), { error: SEARCH_MESSAGE, abort: true }),
+    z.refine((text) => fold(text) !== "", {
+      error: "This search consists of accents alone, without which names and ids are compared. Add a letter.",
+    }),
   ),
 );
 
@@ -70,7 +64,7 @@ export const ListQuery = lazy(() =>
       user_group_id: z.optional(Label()),
       user_group_id_prefix: z.optional(Label()),
       search: z.optional(Search()),
-      last_viewed_before: withMeta(z.optional(Day()), { format: "date" }),
+      last_viewed_before: z.optional(Day()),
       state: z.optional(z.enum(GROUP_STATES, { error: STATE_MESSAGE })),
     }),
     z.transform((fields, payload: Payload) => {

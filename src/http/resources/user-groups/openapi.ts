@@ -4,8 +4,7 @@ import { PROPERTIES_BYTES_MAX, PROPERTIES_DEPTH_MAX } from "../../../../common/l
 import { Done, EXAMPLE_TOKEN, field, number, Success, Tag } from "../../openapi/fields.ts";
 import type { Operation, Operations } from "../../openapi/operation.ts";
 import { describeFields, graceOf } from "../../openapi/request-fields.ts";
-import type { getBody, postBody, putBody } from "./wire.ts";
-import { EnsureBody, RemoveBody, RotateBody, UpdateBody } from "./wire.ts";
+import { EnsureBody, type getBody, type postBody, type putBody, RemoveBody, RotateBody, UpdateBody } from "./wire.ts";
 
 const TeamId = number("The service's own number of the group, never given twice.");
 

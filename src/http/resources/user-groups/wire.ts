@@ -62,10 +62,8 @@ const mappingOf = (entriesMax: number, isPatch: boolean) =>
     z.pipe(
       z.unknown(),
       z.transform((value: unknown, payload: Payload) => {
-        if (!isObject(value)) {
-          refuseValue(payload, "Give an object from schema ids to data source ids, or null.");
-          return z.NEVER;
-        }
+        if (!isObject(value))
+          return refuseValue(payload, "Give an object from schema ids to data source ids, or null.");
         checkEntries(payload, value, entriesMax, isPatch);
         return JSON.stringify(value);
       }),

@@ -8,8 +8,7 @@ import {
 import { Done, field, number, Success, time } from "../../openapi/fields.ts";
 import type { Operations } from "../../openapi/operation.ts";
 import { describeFields } from "../../openapi/request-fields.ts";
-import type { configurationBody, mintedBody } from "./wire.ts";
-import { EndBody, SessionBody } from "./wire.ts";
+import { type configurationBody, EndBody, type mintedBody, SessionBody } from "./wire.ts";
 
 /** It has the form of a real session, and no service has signed it. */
 const EXAMPLE_SESSION =
@@ -85,10 +84,15 @@ export const viewerSessionOperations = {
           "For how many seconds the service may answer from the session alone. A change, a revocation or an end of the session is in force only " +
           "after that. If the session would have more than 8,000 characters, it is minted with 0.",
         include_variables: "Whether the session contains the variables, for verifiers that do not call the service.",
-        claims:
-          `More claims for other verifiers, such as {"role": "authenticated"}: at most ${CLAIMS_MAX} names and ${CLAIMS_BYTES_MAX} bytes. They are ` +
-          "signed as they are, and the service ignores them. Names that it uses, those of RFC 7519, and those that begin with ug_ are refused. " +
-          "All environments have one issuer: a verifier that reads such a claim must check aud.",
+        claims: {
+          type: "object",
+          additionalProperties: true,
+          maxProperties: CLAIMS_MAX,
+          description:
+            `More claims for other verifiers, such as {"role": "authenticated"}: at most ${CLAIMS_MAX} names and ${CLAIMS_BYTES_MAX} bytes. They are ` +
+            "signed as they are, and the service ignores them. Names that it uses, those of RFC 7519, and those that begin with ug_ are refused. " +
+            "All environments have one issuer: a verifier that reads such a claim must check aud.",
+        },
       }),
       example: { user_group_id: "acme", expires_in_seconds: 300, origins: ["https://app.example.com"] },
     },

@@ -23,36 +23,26 @@ import {
   refuseValue,
   seconds,
   time,
-  withMeta,
 } from "../fields.ts";
 
 /** `claims` of a mint, as JSON text. */
 const ExtraClaims = lazy(() =>
-  withMeta(
-    z.optional(
+  z.optional(
+    z.pipe(
       z.pipe(
-        z.pipe(
-          z.unknown(),
-          z.transform((value: unknown, payload: Payload) => {
-            const names = isObject(value) ? Object.keys(value) : [];
-            if (names.length > CLAIMS_MAX) refuseValue(payload, `Give at most ${CLAIMS_MAX} claims.`);
-            for (const name of names.filter((each) => !isFreeClaim(each)))
-              refuseValue(
-                payload,
-                "Choose another name: the service or RFC 7519 uses this one, or it begins with ug_.",
-                [name],
-              );
-            return value;
-          }),
-        ),
-        JsonObject(CLAIMS_BYTES_MAX, "claims"),
+        z.unknown(),
+        z.transform((value: unknown, payload: Payload) => {
+          const names = isObject(value) ? Object.keys(value) : [];
+          if (names.length > CLAIMS_MAX) refuseValue(payload, `Give at most ${CLAIMS_MAX} claims.`);
+          for (const name of names.filter((each) => !isFreeClaim(each)))
+            refuseValue(payload, "Choose another name: the service or RFC 7519 uses this one, or it begins with ug_.", [
+              name,
+            ]);
+          return value;
+        }),
       ),
+      JsonObject(CLAIMS_BYTES_MAX, "claims"),
     ),
-    {
-      type: "object",
-      additionalProperties: true,
-      maxProperties: CLAIMS_MAX,
-    },
   ),
 );
 
@@ -94,11 +84,11 @@ export const SessionBody = lazy(() =>
       claims: ExtraClaims(),
     })
     .check(
-      z.check(({ value, issues }) => {
-        const { user_group_id: providedId, team_id: teamId } = value;
-        if ((providedId === undefined) !== (teamId === undefined)) return;
-        const path = [teamId === undefined ? "user_group_id" : "team_id"];
-        issues.push({ code: "custom", message: "Give exactly one of user_group_id and team_id.", path, input: value });
+      z.check((payload) => {
+        const { user_group_id: providedId, team_id: teamId } = payload.value;
+        const field = teamId === undefined ? "user_group_id" : "team_id";
+        if ((providedId === undefined) === (teamId === undefined))
+          refuseValue(payload, "Give exactly one of user_group_id and team_id.", [field]);
       }),
     ),
 );
@@ -116,11 +106,11 @@ export const EndBody = lazy(() =>
       reason: Reason(),
     })
     .check(
-      z.check(({ value, issues }) => {
-        const { session, user_group_id: providedId, team_id: teamId, viewer_id: viewerId } = value;
+      z.check((payload) => {
+        const { session, user_group_id: providedId, team_id: teamId, viewer_id: viewerId } = payload.value;
         const named = [session, providedId, teamId].filter((each) => each !== undefined);
         const isOne = named.length === 1 && (session === undefined || viewerId === undefined);
-        if (!isOne) issues.push({ code: "custom", message: oneMessage, path: [], input: value });
+        if (!isOne) refuseValue(payload, oneMessage);
       }),
     ),
 );

@@ -1,11 +1,17 @@
 import * as z from "zod";
-import { QUERY_VALUES_BYTES_MAX, QUERY_VALUES_MAX, SQL_TEMPLATE_BYTES_MAX } from "../../../../common/limits.ts";
+import {
+  QUERY_VALUES_BYTES_MAX,
+  QUERY_VALUES_ITEMS_MAX,
+  QUERY_VALUES_MAX,
+  SQL_TEMPLATE_BYTES_MAX,
+} from "../../../../common/limits.ts";
+import { VALUE_NAME } from "../../../domain/sql/variables.ts";
 import { Audience, field, Success } from "../../openapi/fields.ts";
 import type { Operations } from "../../openapi/operation.ts";
 import { describeFields } from "../../openapi/request-fields.ts";
 import { SeenGroup } from "../user-groups/openapi.ts";
 import type { viewBody } from "../user-groups/wire.ts";
-import { CheckQuery, QueryBody, ViewerQuery } from "./wire.ts";
+import { CheckQuery, QueryBody, SCALAR_TYPES, ViewerQuery } from "./wire.ts";
 
 const UserGroup = z
   .strictObject(SeenGroup)
@@ -96,11 +102,26 @@ export const viewerOperations = {
     body: {
       name: "QueryBody",
       schema: describeFields(QueryBody(), {
-        sql: `An SQL template with {{variables}} and optional clauses in [[ ]], of at most ${SQL_TEMPLATE_BYTES_MAX} bytes in UTF-8.`,
-        values:
-          `Values of the page, such as the dates of a filter, which the template names {{value.name}}: at most ${QUERY_VALUES_MAX}, of ` +
-          `${QUERY_VALUES_BYTES_MAX} bytes of JSON in total. One that is missing, or an empty list, drops its clause. They only filter: ` +
-          "the person at the page can choose any.",
+        sql: {
+          maxLength: SQL_TEMPLATE_BYTES_MAX,
+          description: `An SQL template with {{variables}} and optional clauses in [[ ]], of at most ${SQL_TEMPLATE_BYTES_MAX} bytes in UTF-8.`,
+        },
+        values: {
+          type: "object",
+          maxProperties: QUERY_VALUES_MAX,
+          propertyNames: { pattern: VALUE_NAME.source },
+          additionalProperties: {
+            anyOf: [
+              { type: ["string", "number", "boolean", "null"] },
+              ...SCALAR_TYPES.map((type) => ({ type: "array", maxItems: QUERY_VALUES_ITEMS_MAX, items: { type } })),
+            ],
+          },
+          description:
+            `Values of the page, such as the dates of a filter, which the template names {{value.name}}: at most ${QUERY_VALUES_MAX}, of ` +
+            `${QUERY_VALUES_BYTES_MAX} bytes of JSON in total. One that is missing, or an empty list, drops its clause. They only filter: ` +
+            "the person at the page can choose any.",
+          examples: [{ from: "2026-10-01", currencies: ["EUR", "USD"] }],
+        },
         placeholders:
           "How placeholders are written, and by which database the template is read: ? each; $1, $2 and so on (PostgreSQL); %s each (psycopg, " +
           "PyMySQL; a % of the template becomes %%); @p1, @p2 and so on (SQL Server); {p1:String}, {p2:Int64} and so on (ClickHouse).",

@@ -8,7 +8,7 @@ import {
 import { isObject } from "../../../domain/json.ts";
 import { PLACEHOLDER_STYLES } from "../../../domain/sql/tokens.ts";
 import { type QueryValue, VALUE_NAME } from "../../../domain/sql/variables.ts";
-import { Audience, lazy, type Payload, refuseValue, withMeta } from "../fields.ts";
+import { Audience, lazy, type Payload, refuseValue } from "../fields.ts";
 
 const utf8 = new TextEncoder();
 
@@ -21,16 +21,13 @@ export const CheckQuery = lazy(() => z.strictObject({ audience: Audience() }));
 /** POST /api/viewer/query */
 export const QueryBody = lazy(() =>
   z.strictObject({
-    sql: withMeta(
-      z.string({ error: "Give the SQL template, a string." }).check(
-        z.refine((sql) => utf8.encode(sql).length <= SQL_TEMPLATE_BYTES_MAX, {
-          error: `Give at most ${SQL_TEMPLATE_BYTES_MAX} bytes. Shorten the template, for example with a view in the database.`,
-        }),
-      ),
-      { maxLength: SQL_TEMPLATE_BYTES_MAX },
+    sql: z.string({ error: "Give the SQL template, a string." }).check(
+      z.refine((sql) => utf8.encode(sql).length <= SQL_TEMPLATE_BYTES_MAX, {
+        error: `Give at most ${SQL_TEMPLATE_BYTES_MAX} bytes. Shorten the template, for example with a view in the database.`,
+      }),
     ),
     audience: z.optional(Audience()),
-    values: QueryValues(),
+    values: z.optional(z.pipe(z.unknown(), z.transform(readValues))),
     placeholders: z._default(
       z.enum(PLACEHOLDER_STYLES, { error: 'Give "?", "$1", "%s", "@p1" or "{p1:String}".' }),
       "?",
@@ -38,37 +35,16 @@ export const QueryBody = lazy(() =>
   }),
 );
 
-const SCALAR_TYPES = ["string", "number", "boolean"];
+export const SCALAR_TYPES = ["string", "number", "boolean"];
 
 const NAME_RULE = "Name each value with a small letter, and then at most 39 small letters, digits and underscores.";
 const VALUE_RULE = `Give a string, a number, a boolean, null, or a list of at most ${QUERY_VALUES_ITEMS_MAX} strings, numbers or booleans of one type.`;
 
-/** The values of a page for a template: by their names without `value.`. */
-const QueryValues = lazy(() =>
-  withMeta(z.optional(z.pipe(z.unknown(), z.transform(readValues))), {
-    type: "object",
-    maxProperties: QUERY_VALUES_MAX,
-    propertyNames: { pattern: VALUE_NAME.source },
-    additionalProperties: {
-      anyOf: [
-        { type: ["string", "number", "boolean", "null"] },
-        ...SCALAR_TYPES.map((type) => ({ type: "array", maxItems: QUERY_VALUES_ITEMS_MAX, items: { type } })),
-      ],
-    },
-    examples: [{ from: "2026-10-01", currencies: ["EUR", "USD"] }],
-  }),
-);
-
+/** Reads the values of a page for a template: by their names without `value.`. */
 function readValues(given: unknown, payload: Payload): Record<string, QueryValue> {
-  if (!isObject(given)) {
-    refuseValue(payload, 'Give an object, such as {"from": "2026-10-01"}.');
-    return z.NEVER;
-  }
+  if (!isObject(given)) return refuseValue(payload, 'Give an object, such as {"from": "2026-10-01"}.');
   const entries = Object.entries(given);
-  if (entries.length > QUERY_VALUES_MAX) {
-    refuseValue(payload, `Give at most ${QUERY_VALUES_MAX} values.`);
-    return z.NEVER;
-  }
+  if (entries.length > QUERY_VALUES_MAX) return refuseValue(payload, `Give at most ${QUERY_VALUES_MAX} values.`);
   const bytes = utf8.encode(JSON.stringify(given)).length;
   if (bytes > QUERY_VALUES_BYTES_MAX)
     refuseValue(payload, `The values are ${bytes} bytes of JSON; ${QUERY_VALUES_BYTES_MAX} is the most.`);

@@ -178,6 +178,8 @@ describe("a cursor of a backup", () => {
       `${forged(4, "0".repeat(64))}.${signedBy}.${mac}`,
       `${forged(8, 60)}.${signedBy}.${mac}`,
       `${forged(3, 9)}.${signedBy}.${mac}`,
+      // Of a release with another format.
+      `${forged(0, 3)}.${signedBy}.${await macAsDocumented(OF_CURSORS, forged(0, 3))}`,
     ];
     for (const each of cursors)
       expect([each, ...codeOf(await backupPage(OF_ACME, each))]).toEqual([each, 422, "invalid_body"]);

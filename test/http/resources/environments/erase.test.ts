@@ -160,6 +160,19 @@ describe("an erasing that was interrupted", () => {
     expect(codeOf(await erase())).toEqual(NOT_FOUND);
   });
 
+  it("is tried again ten seconds after the alarm has failed", async ({ expect }) => {
+    vi.useFakeTimers({ now: NOW, toFake: ["Date"] });
+    await newIntegrator();
+    failOnce();
+    await erase();
+    vi.setSystemTime(NOW.getTime() + 60_000);
+    failOnce();
+    await runRegistryAlarm();
+    const registry = env.REGISTRY.getByName(REGISTRY_NAME) as DurableObjectStub;
+    const alarmAt = await runInDurableObject(registry, (_, { storage }) => storage.getAlarm());
+    expect(alarmAt).toBe(NOW.getTime() + 70_000);
+  });
+
   it("is finished before the name gets a new key", async ({ expect }) => {
     const { key } = await newIntegrator();
     failOnce();

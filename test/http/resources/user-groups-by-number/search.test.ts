@@ -165,7 +165,8 @@ describe("search", () => {
       for (const state of [undefined, "active", "suspended", "deleted"]) {
         const filter: Record<string, string> = state ? { state } : {};
         const all = (await list(filter)).body.user_groups;
-        const words = search.trim() === "" ? [search] : fold(search).split(/\s+/);
+        const folded = fold(search);
+        const words = folded.trim() === "" ? [folded] : folded.split(/\s+/);
         const expected = all.filter(({ provided_id: id, name }: Listed) =>
           words.every((word) => [id, name].some((each) => fold(each).includes(word))),
         );

@@ -2,6 +2,7 @@ import { evictAllDurableObjects } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { describe, it, onTestFinished, vi } from "vitest";
 import { ENVIRONMENT_BYTES_MAX, GROUPS_PER_PURGE_MAX } from "../../../../common/limits.ts";
+import { Registry } from "../../../../src/domain/registry.ts";
 import { runAlarm } from "../../../support/alarm.ts";
 import { byNumber, rowsOf } from "../../../support/by-number.ts";
 import { call, codeOf, idsIn, invalid, pagesOf, tagOf, tokenIn } from "../../../support/client.ts";
@@ -299,6 +300,19 @@ describe("the alarm", () => {
       user_group: { team_id: 1, provided_id: "acme" },
     });
     for (const answer of [await restore(1), await purge(1)]) expect(codeOf(answer)).toEqual(NOT_FOUND);
+  });
+
+  it("hands a purged group to the registry again a minute after the registry has failed", async ({ expect }) => {
+    const { purge } = await newDeletedCustomer();
+    await purge(1);
+    vi.spyOn(Registry.prototype, "bury").mockImplementationOnce(() => {
+      throw new Error("The machine has stopped.");
+    });
+    await runAlarm(DIRECTORY);
+    expect(await alarmAt()).toBe(Date.now() + 60_000);
+    pass(60_000);
+    await runAlarm(DIRECTORY);
+    expect((await rowsOf(DIRECTORY)).tombstones).toEqual([]);
   });
 
   it("keeps what was restored, and counts from the last deletion", async ({ expect }) => {
