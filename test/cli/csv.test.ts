@@ -31,10 +31,11 @@ async function environment(workspace: string) {
     apiKey,
     client,
     groups: (...args: string[]) => runCommand("groups", args, { API_KEY: apiKey }),
+    // By their ids: an import creates several groups at a time, so that their numbers are in any order.
     contents: async () =>
-      (await Array.fromAsync(client.list())).map(({ userGroupId, name, state, mapping, properties }) => ({
-        ...{ userGroupId, name, state, mapping, properties },
-      })),
+      (await Array.fromAsync(client.list()))
+        .map(({ userGroupId, name, state, mapping, properties }) => ({ userGroupId, name, state, mapping, properties }))
+        .toSorted((one, other) => (one.userGroupId < other.userGroupId ? -1 : 1)),
   };
 }
 
