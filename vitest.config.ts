@@ -55,8 +55,18 @@ const CLIENT_ENTRIES = Object.fromEntries(
 /** Files share a runtime, whose start takes longer than most of them: each test leaves it as it was. */
 const IN_ONE_RUNTIME = { isolate: false, setupFiles: ["test/support/each-test.ts"] };
 
+/** How long each long proof takes, and the seed of what is random in it. */
+const EFFORT = { minutes: Number(process.env.PROOF_MINUTES ?? 0), seed: Number(process.env.PROOF_SEED ?? 1) };
+
+/** A limit only ends what hangs: a busy machine takes ten times as long for the same test. */
+const TIME_LIMITS = {
+  testTimeout: 900_000 + 4 * EFFORT.minutes * 60_000,
+  hookTimeout: 900_000,
+  expect: { poll: { timeout: 60_000 } },
+};
+
 /** Most files in Node wait for processes or timers, so five run at a time, on two cores too. */
-const IN_NODE = { maxWorkers: 5, sequence: { groupOrder: 1 }, testTimeout: 120_000, hookTimeout: 120_000 };
+const IN_NODE = { ...TIME_LIMITS, maxWorkers: 5, sequence: { groupOrder: 1 } };
 
 export default defineConfig({
   test: {
@@ -65,7 +75,7 @@ export default defineConfig({
     // For two cores. A third Workers runtime took a quarter more CPU time.
     maxWorkers: 2,
     reporters: ["default", new SummaryReporter()],
-    provide: { effort: { minutes: Number(process.env.PROOF_MINUTES ?? 0), seed: Number(process.env.PROOF_SEED ?? 1) } },
+    provide: { effort: EFFORT },
     // One service for all tests over sockets. It starts only if one of them runs.
     globalSetup: ["test/support/node/server.ts"],
     projects: [
@@ -74,9 +84,9 @@ export default defineConfig({
         test: {
           ...WITH_SOURCE_MAPS,
           ...IN_ONE_RUNTIME,
+          ...TIME_LIMITS,
           name: "runtime",
           include: ["test/{http,domain,storage}/**/*.test.ts"],
-          testTimeout: 60_000,
         },
       },
       {
@@ -101,6 +111,7 @@ export default defineConfig({
       },
       {
         test: {
+          ...TIME_LIMITS,
           // Searches the files and logs that all other tests have written, so it runs last.
           name: "node at rest",
           include: ["test/service/at-rest.test.ts"],

@@ -73,7 +73,7 @@ describe("an environment that was erased", () => {
       expect(await Array.fromAsync(again.environments())).toEqual([]);
       await next.stop();
     }
-  }, 120_000);
+  });
 });
 
 describe("ug erase", () => {

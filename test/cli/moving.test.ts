@@ -82,4 +82,4 @@ it("moves a deployment to wrangler's local runtime and back with every key, toke
   await run("restore", [onlyIn(back)], box2.url);
   expect(await seenAt(box2.url)).toEqual(changed);
   expect(changed.session).toMatchObject({ "user_group.plan": "max" });
-}, 120_000);
+});

@@ -101,7 +101,7 @@ describe.skipIf(!hasSystemd)(`under systemd${skippedWithoutSystemd}`, () => {
     machine.write(ENV_FILE, SETTINGS);
     await waitUntil(async () => (await health(machine)) === "200", "the service had started");
     await waitUntil(async () => (await shown(machine, "ActiveState")) === "active", "systemd had its report");
-  }, 600_000);
+  });
 
   const FULL_DISK =
     "mount -t tmpfs -o size=64k,mode=700,uid=900,gid=900 full /var/lib/user-group-service && cat /dev/zero";
@@ -161,7 +161,7 @@ describe.skipIf(!hasSystemd)(`under systemd${skippedWithoutSystemd}`, () => {
       await machine.run("sh", "-euc", remedy);
       await waitUntil(async () => (await answers()).every(({ status }) => status === "200"), `${name} was gone`);
     }
-  }, 600_000);
+  });
 
   // Each of them waits for times of the units.
   if (!isLong) return;
@@ -189,7 +189,7 @@ describe.skipIf(!hasSystemd)(`under systemd${skippedWithoutSystemd}`, () => {
       await calling;
       expect([...new Set(await Promise.all(calls))]).toEqual(["200"]);
       expect(calls.length).toBeGreaterThan(10);
-    }, 600_000);
+    });
 
     it("names a link that leads to no release, and starts when it leads to one again", async ({ expect }) => {
       const machine = await start();
@@ -199,22 +199,18 @@ describe.skipIf(!hasSystemd)(`under systemd${skippedWithoutSystemd}`, () => {
       await waitUntil(says, "the log named the link");
       await machine.run(`${ROOT}/${version}/deploy/switch`);
       expect(await health(machine)).toBe("200");
-    }, 600_000);
+    });
 
-    it.for(["workerd", "the launcher"])(
-      "starts again when %s stands still",
-      { timeout: 600_000 },
-      async (program, { expect }) => {
-        const machine = await start();
-        const main = await shown(machine, "MainPID");
-        const stopped = program === "workerd" ? await workerdOf(machine) : main;
-        await machine.run("kill", "-STOP", stopped);
-        while ([main, "0"].includes(await shown(machine, "MainPID"))) await delay(100);
-        expect(await health(machine)).toBe("200");
-        expect(await machine.journal(SERVICE)).toContain("The service has ended by itself: watchdog");
-        expect(await machine.run("ls", "/proc")).not.toMatch(new RegExp(`^${stopped}$`, "m"));
-      },
-    );
+    it.for(["workerd", "the launcher"])("starts again when %s stands still", async (program, { expect }) => {
+      const machine = await start();
+      const main = await shown(machine, "MainPID");
+      const stopped = program === "workerd" ? await workerdOf(machine) : main;
+      await machine.run("kill", "-STOP", stopped);
+      while ([main, "0"].includes(await shown(machine, "MainPID"))) await delay(100);
+      expect(await health(machine)).toBe("200");
+      expect(await machine.journal(SERVICE)).toContain("The service has ended by itself: watchdog");
+      expect(await machine.run("ls", "/proc")).not.toMatch(new RegExp(`^${stopped}$`, "m"));
+    });
 
     it("reaches the keys of the sign-in with a company with the drop-in, and not without it", async ({ expect }) => {
       const machine = await install(`${SETTINGS}SSO_HEADER=X-Assertion
@@ -246,7 +242,7 @@ SSO_JWKS_URL=https://id.example.com:9443/jwks
       await machine.systemctl("daemon-reload");
       await machine.systemctl("restart", SERVICE);
       expect(await timesAsked()).toBe(1);
-    }, 600_000);
+    });
 
     it("starts again after it has used the memory that it may", async ({ expect }) => {
       const machine = await start();
@@ -269,7 +265,7 @@ SSO_JWKS_URL=https://id.example.com:9443/jwks
       await eating;
       expect(await health(machine)).toBe("200");
       expect(await machine.journal(SERVICE)).toMatch(/The service has ended by itself: (oom-kill|signal|exit-code)/);
-    }, 600_000);
+    });
 
     it("loses none of 60,000 lines that the service logs in a second", async ({ expect }) => {
       const LINES = 60_000;
@@ -281,7 +277,7 @@ SSO_JWKS_URL=https://id.example.com:9443/jwks
       await machine.systemctl("start", "user-group-service.socket", SERVICE);
       await machine.run("journalctl", "--sync");
       expect((await machine.journal(SERVICE)).match(/^line \d+ of many$/gm)).toHaveLength(LINES);
-    }, 600_000);
+    });
 
     it("takes an encrypted backup by the role that can do nothing else, and reports one that fails", async ({
       expect,
@@ -318,7 +314,7 @@ SSO_JWKS_URL=https://id.example.com:9443/jwks
         async () => (await failed()).includes("backup of the user group service has failed"),
         "it was said",
       );
-    }, 600_000);
+    });
   });
 });
 

@@ -147,7 +147,7 @@ describe("when somebody else signs in on the same browser", () => {
     expect((await view).group.teamId).toBe(second.group.teamId);
     expect((await viewer.view()).group.teamId).not.toBe(first.group.teamId);
     // The session of the person before was never sent, and has ended.
-    await vi.waitFor(() => expect(answers.map(({ status }) => status).toSorted()).toEqual([200, 401]));
+    await expect.poll(() => answers.map(({ status }) => status).toSorted()).toEqual([200, 401]);
     expect(await codeOf(groups.asViewer({ session: minted[0] ?? "" }).view())).toBe("credential_revoked");
   });
 });

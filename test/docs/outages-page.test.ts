@@ -171,7 +171,7 @@ it("retries a lost connection until the network is back", async ({ expect }) => 
   network.set("down");
   const before = network.connections();
   const ensured = client.ensure({ userGroupId: "outages" });
-  await vi.waitFor(() => expect(network.connections()).toBeGreaterThan(before));
+  await expect.poll(() => network.connections()).toBeGreaterThan(before);
   network.set("open");
   expect((await ensured).group.userGroupId).toBe("outages");
 });

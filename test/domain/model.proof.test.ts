@@ -617,4 +617,4 @@ it("does what a model of a few lists does, call by call", async () => {
   report("model", { runs: run, ...tally });
   for (const code of [...OUTCOMES, ...Object.keys(ACTS), RESTORED_SUSPENDED, "support", "admin"])
     expect(tally[code] ?? 0, code).toBeGreaterThan(0);
-}, 86_400_000);
+});

@@ -66,4 +66,4 @@ it("64 racing restores, creates and renames of one id have exactly one winner", 
   }
   report("races for an id", { rounds, ...wins });
   expect(Object.values(wins).filter((count) => count === 0)).toEqual([]);
-}, 86_400_000);
+});

@@ -208,4 +208,4 @@ it("a signed backup that says it is whole restores the moment of its footer, wha
   }
   report("kills of backups", counts);
   expect(counts.restored).toBeGreaterThan(0);
-}, 86_400_000);
+});

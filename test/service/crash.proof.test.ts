@@ -257,4 +257,4 @@ it("loses no acknowledged write and leaves no partial one when workerd or its la
   expect(Math.min(counts.deletions, counts.restores)).toBeGreaterThan(0);
   expect(counts.environments).toBeGreaterThanOrEqual(kills);
   expect(counts["backup pages"]).toBeGreaterThanOrEqual(kills);
-}, 86_400_000);
+});

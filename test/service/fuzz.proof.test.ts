@@ -185,4 +185,4 @@ it("answers every request as documented, and never with a 5xx", async ({ expect 
   expect(expected.filter((outcome) => !met.has(outcome))).toEqual([]);
   expect(Math.min(asked.pages, asked.forms, asked.restores)).toBeGreaterThan(0);
   expect(asksDirectory).toBeGreaterThan(sent / 2);
-}, 86_400_000);
+});

@@ -244,7 +244,7 @@ it("every history of concurrent calls has a valid sequential order", async ({ ex
   expect(failures).toEqual([]);
   expect(Object.keys(results).toSorted()).toEqual(MET.toSorted());
   expect(counts.overlaps).toBeGreaterThan(counts.calls / 10);
-}, 86_400_000);
+});
 
 /** Whether the checker takes the history of a service in memory. */
 async function isTaken(fault: Fault | undefined, round: number): Promise<boolean> {

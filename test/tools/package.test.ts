@@ -308,5 +308,5 @@ describe("npm run package", () => {
     const cut = newFolder();
     expect(install(two, cut)).toMatchObject({ status: 1, stdout: expect.stringContaining("FAILED") });
     expect(readdirSync(cut)).toEqual([]);
-  }, 900_000);
+  });
 });

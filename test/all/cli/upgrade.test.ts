@@ -105,5 +105,5 @@ describe.skipIf(!PERL)(`on one box${PERL ? "" : ", skipped: perl is missing"}`, 
       const { body } = await call("GET", `/api/user_groups?user_group_id=${id}`, key, {});
       expect((body.user_groups as unknown as object[]).length, id).toBe(1);
     }
-  }, 120_000);
+  });
 });

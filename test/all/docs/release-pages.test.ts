@@ -27,4 +27,4 @@ it("operators can paste each page with the file of a release alone, in an empty 
   for (const { command } of PAGES.flatMap(examplesOf)) expect(command).not.toMatch(/\b(?:npm|npx)\b|\b(?:cli|tools)\//);
   for (const page of PAGES)
     expectPasted(expect, page, { url: shown.replace("localhost", "127.0.0.1"), folder, logFile, path, env: {} });
-}, 600_000);
+});

@@ -141,7 +141,7 @@ describe.for(RELEASES)("histories that release %s and this one have written", (r
       }),
       runs(2, 100, 0.05),
     );
-  }, 86_400_000);
+  });
 });
 
 it("searches and histories are refused with 503 while Durable Objects of 1.0.0 are there, and all that it had is answered", async ({

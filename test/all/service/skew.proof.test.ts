@@ -17,7 +17,6 @@ const lacksCalls = (release: string) =>
 
 it.for(RELEASES)(
   "under load, deployments in steps from %s and their rollbacks fail no call, lose no write and revive no credential",
-  { timeout: 86_400_000 },
   async (release, { expect }) => {
     const before = recorded(release).worker;
     const now = bundleOf({ isNew: () => undefined });

@@ -47,7 +47,7 @@ describe.for(PAIRS)("in a gradual deployment of the release after $name", ({ now
     now = nowOf();
     next = await bundleWith(added);
     expected = await walkThrough([now], now);
-  }, 60_000);
+  });
   afterAll(() => rmSync(next.folder, { recursive: true, force: true }));
 
   it("every call of the walk is answered as planned", ({ expect }) => {

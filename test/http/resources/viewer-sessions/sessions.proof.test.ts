@@ -336,4 +336,4 @@ it("a session is admitted exactly as long as a model of a few lines says", async
   }
   report("sessions", { histories, ...tally });
   for (const name of MET) expect(tally[name] ?? 0, name).toBeGreaterThan(0);
-}, 86_400_000);
+});
