@@ -197,6 +197,8 @@ describe("readers find", () => {
     const bytesOf = (path: string) => Buffer.byteLength(pages.get(path)?.text ?? "");
     const listed = [...llms.matchAll(/\]\((\/[^)]+\.(?:md|txt|json))\) \(([\d.]+) KB\)/g)];
     expect(listed.length).toBeGreaterThan(50);
+    for (const installed of ["npm install ./vendor/user-group-service-", `pip install ${url}/kit/user_group_service-`])
+      expect(llms).toContain(installed);
     // The examples of a page have the origin of the service, which has another length.
     for (const [, path = "", size] of listed)
       expect(Math.abs(bytesOf(path) / 1024 - Number(size)), path).toBeLessThan(0.2);

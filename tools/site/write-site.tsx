@@ -65,7 +65,7 @@ export function writeSite(root: string, output: string, kit: readonly KitFile[])
   }
   for (const file of TASK_FILES) links.fileUrl(file);
   for (const file of links.files) files[`docs/${file}.txt`] = readFileSync(join(root, file), "utf8");
-  files["llms.txt"] = llmsText(guides, files);
+  files["llms.txt"] = llmsText(guides, files, kit);
 
   const withExamples = Object.keys(files).filter(
     (name) => showsOwnOrigin(name, sources) && files[name]?.includes(EXAMPLE_ORIGIN),
