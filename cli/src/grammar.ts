@@ -78,7 +78,7 @@ Exit codes:
 
 Learn more:
   ug help <command> shows the options and examples of a command, and ug version the version.${IS_CLONE ? " In a clone of the project, run it as cli/ug.mjs." : ""}
-  docs/reference/ug.md explains contexts, completion and daily work, and docs/integrators/bulk.md import and export.`,
+  /docs/ug of each service explains contexts, completion and daily work, and /docs/bulk import and export.`,
 };
 
 /** The grammar of the command line. With `args`, only the command that they name is loaded with its options; without them, all are. */

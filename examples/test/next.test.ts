@@ -1,5 +1,5 @@
 import { execFile, spawn } from "node:child_process";
-import { cpSync, existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { cpSync, existsSync, mkdtempSync, rmSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, inject, it, onTestFinished } from "vitest";
@@ -28,7 +28,6 @@ describe.skipIf(!hasChromium)(`a product with Next${skippedWithoutChromium}`, ()
   beforeAll(async () => {
     cpSync("examples/next", project, { recursive: true });
     installPackage(project);
-    writeFileSync(join(project, "package.json"), '{ "type": "module" }');
     await promisify(execFile)(process.execPath, [NEXT, "build"], { cwd: project, env });
   });
 

@@ -125,8 +125,8 @@ class Client:
 
     def call(self, method: str, path: str, body: Fields | None = None, *, retryable: bool = False) -> dict[str, Any]:
         """
-        Any other call of the documents, such as `call("POST", "/api/user_groups/7/suspend")`. Returns its JSON, which may contain a token.
-        Set `retryable` if it may run twice. A GET may.
+        Any other call of the documents, such as `call("PUT", "/api/user_groups/7", {"suspended": True})`. Returns its JSON, which may
+        contain a token. Set `retryable` if it may run twice. A GET may.
         """
         if not re.fullmatch(r"/[\x21-\x7e]*", path):
             raise ValueError("Give path as that of a call in ASCII, such as /api/whoami.")

@@ -44,7 +44,7 @@ class SessionEndpoints(Generic[User]):
     returns your framework's response, or None for 204; in WSGI, an Answer. Without it, `/sign-out` is 404. The other options are those of
     `Client.mint_session`. In FastAPI and Starlette, the functions may be async.
 
-    Raises ValueError or TypeError for an option that cannot work. What your functions raise goes to your framework.
+    Raises ValueError or TypeError for a client, functions or origins that cannot work. What your functions raise goes to your framework.
     """
 
     def __init__(
@@ -208,9 +208,7 @@ def _blocking(name: str, function: Callable[[Any], Any]) -> Callable[[Any], Any]
 
     def call(argument: Any) -> Any:
         result = function(argument)
-        if inspect.isawaitable(result):
-            return import_module("anyio.from_thread").run(lambda: result)
-        return result
+        return import_module("anyio.from_thread").run(lambda: result) if inspect.isawaitable(result) else result
 
     return call
 

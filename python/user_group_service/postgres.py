@@ -30,13 +30,13 @@ def with_session(
     One transaction, as the role that policies bind and with the claims of a verified session:
     `with with_session(connection, session, audience="acme/Customer"): ...`.
 
-    `connection` is one of psycopg, of psycopg2, or of SQLAlchemy with one of these, without an open transaction. `audience` is the
-    environment whose customers are in the database. `role` is one that the login can become, and `setting` the one from which policies
-    read the claims as JSON. Commits at the end, and rolls back after an exception: role and claims end in both cases. The SQL must be
-    yours, because SQL that viewers write could set other claims. Do not commit within.
+    `connection` is one of psycopg, psycopg2, or SQLAlchemy Core with one of these, without an open transaction. `audience` is the
+    environment whose customers are in the database, `role` one that the login can become, and `setting` that from which policies read the
+    claims as JSON. Commits at the end, and rolls back after an exception: role and claims end in both cases, so do not commit within. The
+    SQL must be yours, because SQL that viewers write could set other claims.
 
-    Raises ValueError for a session of another environment, a role or a setting that is no name, and a claim that PostgreSQL cannot hold;
-    TypeError for another connection; RuntimeError for an open transaction, and if PostgreSQL has rolled back because a statement failed.
+    Raises ValueError for a session of another environment, a role or setting that is no name, and a claim that PostgreSQL cannot hold;
+    TypeError for another connection; RuntimeError for an open transaction, one that ended within, or one with a failed statement.
     """
     if not re.fullmatch(r"(?!none$)[a-z_][\w$]{0,62}", role, re.ASCII | re.IGNORECASE):
         raise ValueError(f"Give role as the name of a role, such as dashboard, and not {role!r}.")
@@ -58,13 +58,17 @@ def with_session(
         yield connection
         if driver.info.transaction_status == _IN_ERROR:
             raise RuntimeError("PostgreSQL rolled the transaction back, because a statement in it had failed.")
+        with driver.cursor() as cursor:
+            cursor.execute("SELECT current_setting('role')")
+            if cursor.fetchone()[0] != role:
+                raise RuntimeError("The transaction ended within: what followed ran without role and claims. Do not commit within.")
 
 
 def _driver(connection: Any) -> Any:
     """The connection of psycopg or psycopg2."""
     driver = connection.connection.dbapi_connection if hasattr(connection, "exec_driver_sql") else connection
-    if not hasattr(driver, "info") or type(driver).__name__.startswith("Async"):
-        raise TypeError("Give connection as one of psycopg, psycopg2, or SQLAlchemy with one of these, and not an async one.")
+    if not hasattr(getattr(driver, "info", None), "transaction_status") or type(driver).__name__.startswith("Async"):
+        raise TypeError("Give connection as one of psycopg, psycopg2 or SQLAlchemy (of a Session, its connection()), and not an async one.")
     return driver
 
 

@@ -58,8 +58,7 @@ def require_session(
     allow_http: bool = False,
 ) -> Callable[[Any], Session]:
     """
-    Returns a check, which takes a request of Flask, FastAPI, Django or another framework, or the environ of WSGI, and returns its
-    Session.
+    Returns a check, which takes a request of Flask, FastAPI, Django or another framework, or the environ of WSGI, and returns a Session.
 
     `audience` is the environment, such as acme/Customer: in another one, the same number is another customer. `origins` are those of
     the pages that may call your API, 1 to 10. With `jwks`, the address of the public keys, the check verifies a session by itself, and
@@ -161,7 +160,6 @@ class _PublicKeys:
             return False
         if self._is_old(kid):
             with self._lock:
-                # Another thread may have fetched them meanwhile.
                 if self._is_old(kid):
                     self._fetch()
         try:

@@ -52,14 +52,15 @@ export class EnvironmentStore {
     return this.#environments.list("name > ? AND erased_at IS NULL ORDER BY name LIMIT ?", after, count);
   }
 
-  /** The first `count` environments from the id `start` on with `text` in their names, among the next `examined`. */
-  search(text: string, { start, count, examined }: { start: number; count: number; examined: number }) {
+  /** The first `count` environments from the id `start` on with all `words` in their names, among the next `examined`. */
+  search(words: string[], { start, count, examined }: { start: number; count: number; examined: number }) {
     const next = new Table<StoredEnvironment>(
       this.#sql,
       "(SELECT * FROM environments WHERE id >= ? ORDER BY id LIMIT ?)",
       FIELDS,
     );
-    return next.list("instr(name, ?) > 0 ORDER BY id LIMIT ?", start, examined, text, count);
+    const hasWords = words.map(() => "instr(lower(name), ?) > 0 AND ").join("");
+    return next.list(`${hasWords} TRUE ORDER BY id LIMIT ?`, start, examined, ...words, count);
   }
 
   /** The id of the environment that comes `count` after the first one from the id `start` on, if there are so many. */

@@ -184,6 +184,10 @@ describe("sessionHandler", () => {
     },
   );
 
+  it.for(["client", "user", "customer", "viewer"])("without %s fails at once, by its name", (option, { expect }) => {
+    expect(() => start({ [option]: undefined })).toThrow(new RegExp(`^(?:Give )?${option} `));
+  });
+
   it("ends the session, too, if the person cannot be asked for again", async ({ expect }) => {
     const lost = new Error("The table of sign-ins cannot be read.");
     const user = vi.fn<() => Person>().mockReturnValueOnce(person);
@@ -291,6 +295,7 @@ describe("an endpoint in a module that a build loads without settings", () => {
     [{ audience: undefined }, "audience is undefined."],
     [{ audience: "" }, "audience is empty."],
     [{ client: undefined }, "jwks is undefined."],
+    [{ jwks: "https://groups.example.com/.well-known/jwks.json" }, "Give either jwks or client."],
   ])("%j fails at once without a function: %s", ([options, message], { expect }) => {
     expect(() => requireSession({ ...VALID, ...Object(options) })).toThrow(
       new RegExp(`^${RegExp.escape(String(message))}`),

@@ -32,7 +32,7 @@ it("the fake of the page of tests answers without a network", async ({ expect })
   const file = join(made.project, "fake.ts");
   writeFileSync(file, blocksOf("going-live.md", "ts").join("\n"));
   const { stdout } = await promisify(execFile)(process.execPath, [file]);
-  expect(stdout).toBe("eyJ [ 'POST https://groups.example.com/api/viewer_sessions' ]\n");
+  expect(stdout).toBe("eyJ [ 'POST http://localhost:8787/api/viewer_sessions' ]\n");
 });
 
 type Handler = (request: Request) => Response | Promise<Response>;
@@ -75,7 +75,7 @@ async function sitesOf(sandbox: string) {
     cookies.push(request.headers.get("Cookie"));
     const script = frameScript
       .replace("https://app.example.com", page)
-      .replace("https://groups.example.com", url)
+      .replace("http://localhost:8787", url)
       .replace("10_000", "500");
     return html(`<h1></h1><script type="module">${script}</script>`);
   });

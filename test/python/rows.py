@@ -75,6 +75,17 @@ def hide():
 hidden = error_of(hide, connection, session)
 after = [list(row) for row in run(WHO)]
 opened = error_of(lambda: None, connection, session)
+ended, run = connect()
+ended_within = error_of(lambda: (ended.commit(), run("SELECT 1")), ended, session)
+
+
+def error_of_orm():
+    from sqlalchemy.orm import Session
+
+    return error_of(lambda: None, Session(connection.engine), session)
+
+
+other = error_of_orm() if driver == "SQLAlchemy" else "TypeError"
 committing, run = connect(autocommit=True)
 committed = error_of(lambda: rows.append([amount for (amount,) in run("SELECT amount FROM orders ORDER BY amount")]), committing, session)
-print(json.dumps({"rows": rows, "errors": [raised, failed, hidden, opened, committed], "after": after}))
+print(json.dumps({"rows": rows, "errors": [raised, failed, hidden, opened, ended_within != "none", other, committed], "after": after}))

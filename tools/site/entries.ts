@@ -27,7 +27,7 @@ export function entriesOf(document: Document, guides: readonly RenderedGuide[]):
         ...calls.map((call) => ({
           href: pathOfCall(call),
           title: call.operation.summary,
-          detail: `${call.method.toUpperCase()} ${call.path}`,
+          detail: `${call.method.toUpperCase()} ${call.path} ${call.operation.operationId}`,
         })),
         { href: "/docs/calls#rules", title: "Rules of every call", detail: "" },
         { href: "/docs/calls#credentials", title: "Credentials", detail: "" },

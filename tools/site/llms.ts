@@ -16,6 +16,7 @@ const SUMMARY = `# User groups
 const EXAMPLES = "examples/";
 
 const NEXT = [
+  "package.json",
   "tsconfig.json",
   "app/layout.tsx",
   "app/orders.tsx",

@@ -19,8 +19,8 @@ import { MissingPage, StartPage } from "./start.tsx";
 
 const PICTURES = "docs/pictures";
 const EXAMPLE_ORIGIN = "http://localhost:8787";
-/** Their readers run a service of their own. */
-const OF_MAINTAINERS: readonly Section[] = ["reference", "internals"];
+/** Its readers run a service of their own. */
+const OF_MAINTAINERS: Section = "internals";
 
 /**
  * Writes the site of the project in the folder `root` into `output`, which is its `public/`. Pages of an older build go.
@@ -92,7 +92,7 @@ function guidesByCall(guides: RenderedGuide[], calls: CallFinder): (call: Call) 
 function showsOwnOrigin(file: string, guides: readonly Guide[]): boolean {
   const [, page] = /^docs\/([\w-]+)\.(?:html|md)$/.exec(file) ?? [];
   const guide = guides.find(({ name }) => name === page);
-  return guide === undefined || !OF_MAINTAINERS.includes(guide.section);
+  return guide?.section !== OF_MAINTAINERS;
 }
 
 /** Removes the pages of an older build. They are not removed before, since two programs may build at the same time. */

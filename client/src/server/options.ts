@@ -12,6 +12,14 @@ export function deferred<Args extends unknown[], Result>(
   };
 }
 
+/** Throws a `TypeError` that names an option which is no function. */
+export function refuseOtherThanFunctions<Name extends string>(
+  options: Record<Name, unknown>,
+  names: readonly Name[],
+): void {
+  for (const name of names) if (typeof options[name] !== "function") throw new TypeError(`Give ${name} as a function.`);
+}
+
 /** Throws a `TypeError` that names an option without a value. */
 export function refuseEmpty(name: string, value: unknown): void {
   if (value === undefined || value === "")

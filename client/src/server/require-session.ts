@@ -97,6 +97,7 @@ export function requireSession(given: Deferrable<RequireSessionOptions & { user?
   const options = given;
   refuseEmpty("audience", options.audience);
   if (!options.client) refuseEmpty("jwks", options.jwks);
+  else if (options.jwks !== undefined) throw new TypeError("Give either jwks or client.");
   const origins = checkedOrigins(options.origins);
   if (!/^[a-z0-9][a-z0-9-]*\/(Customer|Testing|untagged)$/.test(options.audience))
     throw new TypeError("Give audience as <workspace>/<environment>, such as acme/Customer.");

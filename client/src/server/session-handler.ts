@@ -1,7 +1,7 @@
 import type { MintSessionInput, ViewerSession } from "../resources/viewer-session.ts";
 import type { UserGroupServiceError } from "../transport/user-group-service-error.ts";
 import type { UserGroupClient } from "../user-group-client.ts";
-import { type Deferrable, deferred } from "./options.ts";
+import { type Deferrable, deferred, refuseEmpty, refuseOtherThanFunctions } from "./options.ts";
 import { checkedOrigins } from "./origins.ts";
 import { failureOf, maySucceedLater, noStore, refusal } from "./refusal.ts";
 import { endInTime, type Handler, refusalOfRequest, type SignedIn } from "./signed-in.ts";
@@ -65,6 +65,8 @@ export function sessionHandler<User, Context extends unknown[] = []>(
 ): SessionHandler<Context> {
   if (typeof given === "function") return deferred(() => sessionHandler(given()));
   const options = given;
+  refuseEmpty("client", options.client);
+  refuseOtherThanFunctions(options, ["user", "customer", "viewer"]);
   const origins = checkedOrigins(options.origins);
   const { client, onFailure = logFailure, expiresInSeconds, maxStaleSeconds, includeVariables } = options;
 

@@ -1,5 +1,5 @@
 import type { UserGroupClient } from "../user-group-client.ts";
-import { type Deferrable, deferred } from "./options.ts";
+import { type Deferrable, deferred, refuseEmpty, refuseOtherThanFunctions } from "./options.ts";
 import { checkedOrigins } from "./origins.ts";
 import { endInTime, type Handler, refusalOfRequest, type SignedIn } from "./signed-in.ts";
 
@@ -59,6 +59,8 @@ export function signOutHandler<User, Context extends unknown[] = []>(
 ): SignOutHandler<Context> {
   if (typeof given === "function") return deferred(() => signOutHandler(given()));
   const options = given;
+  refuseEmpty("client", options.client);
+  refuseOtherThanFunctions(options, ["user", "customer", "viewer", "signOut"]);
   const origins = checkedOrigins(options.origins);
   const { client, user: find, customer, viewer, signOut, onFailure = logFailure } = options;
   // A failure of it must not keep the answer from the person either.

@@ -29,8 +29,8 @@ export type ReasonName =
   | "secret_in_browser"
   | "token_in_browser";
 
-/** A reason: since when, in milliseconds since 1970, and by whom, as far as the service knows. */
-export type Reason = { name: ReasonName; since: number | null; by: Actor | null };
+/** A reason: since when, in milliseconds since 1970, by whom, and why in their words, as far as its event is known. */
+export type Reason = { name: ReasonName; since: number | null; by: Actor | null; why?: string | undefined };
 
 /** What a viewer presents, for `explainViewer`. */
 export type PresentedViewer = ({ kind: "token" } & PresentedToken) | ({ kind: "session" } & PresentedSession);
@@ -43,6 +43,7 @@ const recordedReason = (name: ReasonName, event: StoredEvent | undefined, since 
   name,
   since,
   by: event?.actor ?? null,
+  why: event?.details.reason,
 });
 
 /** All reasons why a stored key is refused at `now`, and not only the first. */

@@ -3,9 +3,10 @@ import { ENVIRONMENTS_EXAMINED_MAX, ENVIRONMENTS_NEAR_MAX, LIST_ITEMS_MAX } from
 import type { StoredEnvironment } from "../../records.ts";
 import type { EnvironmentStore } from "../../storage/environment-store.ts";
 import type { Read } from "../turns.ts";
+import { wordsOf } from "./group-scans.ts";
 
 /**
- * Asks for at most `limit` environments from the number `start` on, with `search` in their names; with `after`, for those whose names
+ * Asks for at most `limit` environments from the number `start` on, with the words of `search` in their names; with `after`, for those whose names
  * come after that one, in the order of names. A registry of 1.1 ignores `after`.
  */
 export type EnvironmentQuery = {
@@ -30,7 +31,9 @@ export function readEnvironments(
   }
   const examined = ENVIRONMENTS_EXAMINED_MAX;
   const found =
-    search === undefined ? store.page(start, limit + 1) : store.search(search, { start, count: limit + 1, examined });
+    search === undefined
+      ? store.page(start, limit + 1)
+      : store.search(wordsOf(search.replaceAll("/", " ")), { start, count: limit + 1, examined });
   const next = found[limit]?.id ?? (search === undefined ? null : (store.idAfter(start, examined) ?? null));
   const share = search === undefined ? Math.min(1, found.length / LIST_ITEMS_MAX) : 1;
   return { page: { environments: found.slice(0, limit), next }, share };

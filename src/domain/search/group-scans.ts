@@ -113,7 +113,7 @@ function conditionOf({ search, lastViewedBefore, prefix = "", state }: SearchQue
 }
 
 /** The words of a search, folded; a text of blanks alone is a word. */
-function wordsOf(search: string): string[] {
+export function wordsOf(search: string): string[] {
   const folded = fold(search);
   const words = folded.split(/\s+/).filter((word) => word !== "");
   return words.length > 0 || folded === "" ? words : [folded];

@@ -62,6 +62,8 @@ describe("with_session", () => {
           expect.stringMatching(/DivisionByZero|DataError/),
           "RuntimeError",
           "RuntimeError",
+          true,
+          "TypeError",
           autocommit,
         ]);
         // A connection that commits each statement is refused, or has a transaction of its own.

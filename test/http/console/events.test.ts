@@ -112,13 +112,15 @@ describe("what an operator has done", () => {
 
   it("is one line for equal changes, which leads to each, and names the changed properties", async ({ expect }) => {
     const { visitor, operatorKey, tokenOf } = await newVisitor("support");
+    for (let n = 1; n <= 60; n += 1) await tokenOf(`g${n}`);
     for (let n = 1; n <= 60; n += 1) {
-      await tokenOf(`g${n}`);
       const body = { properties: n % 2 ? { seats: n } : { plan: "pro" } };
       await call("PUT", `/api/user_groups/${n}${inEnvironment()}`, { credential: operatorKey, body });
     }
     const { body } = await visitor.get("/console/operators/1/about");
     expect(linesIn(body)).toEqual(["Changed properties of 60 groups show allacme/Testing · plan, seats"]);
+    const overview = await visitor.get(ENVIRONMENT);
+    expect(linesIn(overview.body)[0]).toBe("Changed properties of at least 40 groups by ada supportplan, seats");
     const all = await visitor.get(linkIn(body, "show all"));
     expect(linesIn(all.body)).toHaveLength(50);
     const rest = await visitor.get(linkIn(all.body, "Next page"));
@@ -133,7 +135,52 @@ describe("what an operator has done", () => {
   });
 });
 
+describe("a line", () => {
+  it("of one group counts its changes, and ends of two people are two lines", async ({ expect }) => {
+    const { visitor, key, tokenOf } = await newVisitor();
+    await tokenOf("acme");
+    for (const reason of ["one", "one", "one"])
+      await call("POST", `/api/user_groups/1/rotate${inEnvironment()}`, { credential: operator, body: { reason } });
+    for (const viewer of ["ann", "ben"])
+      await call("POST", "/api/viewer_sessions/end", {
+        credential: key,
+        body: { user_group_id: "acme", viewer_id: viewer },
+      });
+    const { body } = await visitor.get(`${EVENTS}&user_group_id=acme`);
+    expect(linesIn(body).slice(0, 3)).toEqual([
+      "Ended viewer sessions of acme by the API key backendviewer ben",
+      "Ended viewer sessions of acme by the API key backendviewer ann",
+      "Rotated the token of acme 3 times show all by the bootstrap token: one",
+    ]);
+  });
+
+  it("names properties with joined emoji, and says where there may be more", async ({ expect }) => {
+    const { visitor, tokenOf } = await newVisitor();
+    await tokenOf("acme");
+    const names = ["👨‍👩‍👧 family", ...Array.from({ length: 20 }, (_, n) => `p${n}`)];
+    const properties = Object.fromEntries(names.map((name) => [name, 1]));
+    await call("PUT", `/api/user_groups/1${inEnvironment()}`, { credential: operator, body: { properties } });
+    const { body } = await visitor.get(EVENTS);
+    expect(linesIn(body)[0]).toContain("👨‍👩‍👧 family, p0, p1, p2, p3, p4, p5, p6, p7, p8, …");
+  });
+});
+
 describe("the events of all environments", () => {
+  it("go on to further environments from a later page, too", async ({ expect }) => {
+    const { visitor, tokenOf } = await newVisitor();
+    for (let n = 0; n < 60; n += 1) await tokenOf(`g${n}`);
+    await inRegistry(({ sql }) => {
+      for (let id = 2; id < 200; id += 1)
+        sql.exec("INSERT INTO environments (id, name, created_at) VALUES (?, ?, 1)", id, `empty-${id}/Testing`);
+    });
+    const key = await issueKey({ workspace: "late" });
+    await call("POST", "/api/user_groups", { credential: key, body: { user_group_id: "late", name: "Late" } });
+    const first = await visitor.get("/console/events?type=user_group.created&each=yes");
+    const second = await visitor.get(linkIn(first.body, "Next page"));
+    const further = await visitor.get(linkIn(second.body, "Ask further environments"));
+    expect(linesIn(further.body)).toEqual(["Created Late by the API key backendlate/Testing · late"]);
+  });
+
   it("go on from page to page without a gap or a repeat, also of one moment", async ({ expect }) => {
     vi.useFakeTimers({ now: Date.now(), toFake: ["Date"] });
     const { visitor } = await newVisitor();

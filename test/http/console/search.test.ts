@@ -3,7 +3,7 @@ import { describe, it, vi } from "vitest";
 import { call } from "../../support/client.ts";
 import { formToken, signIn, type VisitOptions, visit } from "../../support/console.ts";
 import { sessionOf } from "../../support/sessions.ts";
-import { inEnvironment, issueOperator, newIntegrator, operator } from "../../support/states.ts";
+import { inEnvironment, issueKey, issueOperator, newIntegrator, operator } from "../../support/states.ts";
 
 const ENVIRONMENT = "/console/environments/acme/Testing";
 const SEARCH = "/console/search";
@@ -83,6 +83,31 @@ describe("the search", () => {
     const [, further = ""] = /href="([^"]+)">Search further/.exec(first.body) ?? [];
     const second = await visitor.get(further.replaceAll("&amp;", "&"));
     expect([found(second.body), second.body.includes("Search further")]).toEqual([["shop-9/Testing"], false]);
+    const rest = await visitor.get("/console/environments?search=marigold&further=10");
+    expect(rest.body).toContain("Nothing further was found.");
+  });
+
+  it.for(["shop-2", "testing shop", "shop-2/Testing"])(
+    "finds an environment by the words %s",
+    async (text, { expect }) => {
+      const { visitor } = await newVisitor();
+      await issueKey({ workspace: "shop-2" });
+      const { body } = await visitor.get(`/console/environments?${new URLSearchParams({ search: text })}`);
+      expect(body.match(/aria-label="[^"]+\/Testing"/g)).toEqual(['aria-label="shop-2/Testing"']);
+    },
+  );
+
+  it("says why the token of a group was rotated, and its sessions were ended", async ({ expect }) => {
+    const { search, token, key } = await newVisitor();
+    const session = await sessionOf(key);
+    const ends = { body: { user_group_id: "acme", reason: "stolen laptop" }, credential: key };
+    await call("POST", "/api/viewer_sessions/end", ends);
+    await call("POST", `/api/user_groups/1/rotate${inEnvironment()}`, {
+      credential: operator,
+      body: { reason: "leaked by mail" },
+    });
+    expect((await search(token)).body).toMatch(/token_superseded.*<q><bdi>leaked by mail/);
+    expect((await search(session)).body).toMatch(/credential_revoked.*<q><bdi>stolen laptop/);
   });
 
   it("names an environment that cannot be searched, such as one that is restored, and searches the others", async ({

@@ -9,7 +9,7 @@ export const ORIGIN = "https://app.example.com";
 
 /** A recipe of an environment, for this service. */
 export const adapted = (text: string, audience: string): string =>
-  text.replaceAll("https://groups.example.com", url).replaceAll("acme/Customer", audience);
+  text.replaceAll(/https:\/\/groups\.example\.com|http:\/\/localhost:8787/g, url).replaceAll("acme/Customer", audience);
 
 /**
  * Environments whose customers have the same numbers, and databases with the orders of the first one. Each file of tests has a workspace of

@@ -10,17 +10,22 @@ type Hit = { href: string; title: string; group: string; text: string };
 
 const fold = (text: string): string => text.normalize("NFKD").replaceAll(/\p{M}/gu, "").toLowerCase();
 
+const hitsOf = ({ groups }: { groups: EntryGroup[] }): Hit[] =>
+  groups.flatMap(({ href, title: group, entries }) => [
+    { href, title: group, group: "", text: fold(group) },
+    ...entries.map(({ href: place, title, detail }) => {
+      return { href: place, title, group, text: fold(`${title} ${detail} ${group}`) };
+    }),
+  ]);
+
 /** The index, loaded when somebody first searches. */
 let loaded: Promise<Hit[]> | undefined;
 const load = (): Promise<Hit[]> => {
-  loaded ??= import(INDEX).then(({ groups }: { groups: EntryGroup[] }) =>
-    groups.flatMap(({ href, title: group, entries }) => [
-      { href, title: group, group: "", text: fold(group) },
-      ...entries.map(({ href: place, title, detail }) => {
-        return { href: place, title, group, text: fold(`${title} ${detail} ${group}`) };
-      }),
-    ]),
-  );
+  loaded ??= import(INDEX).then(hitsOf);
+  // The network may be back at the next search.
+  loaded.catch(() => {
+    loaded = undefined;
+  });
   return loaded;
 };
 
@@ -94,9 +99,11 @@ export function addSearch(): void {
       places[Math.min(Math.max(at + step, 0), places.length - 1)]?.focus();
     }
   });
-  form.addEventListener("focusout", ({ relatedTarget }) => {
-    if (!(relatedTarget instanceof Node && form.contains(relatedTarget))) found.hidden = true;
-  });
+  // Safari gives a link no focus when it is clicked, so a lost focus alone hides nothing.
+  for (const left of ["focusin", "click"])
+    document.addEventListener(left, ({ target }) => {
+      if (!(target instanceof Node && form.contains(target))) found.hidden = true;
+    });
   box.addEventListener("focus", show);
   document.addEventListener("keydown", (event) => {
     const isTyping = event.target instanceof Element && event.target.closest("input, textarea, select");

@@ -1,5 +1,6 @@
 import type { FC } from "hono/jsx";
 import { directoryName, type Environment } from "../../../../common/environment.ts";
+import { CHANGED_PROPERTIES_MAX } from "../../../../common/limits.ts";
 import { dayOf } from "../../../domain/days.ts";
 import { changedIn } from "../../../domain/feed/event.ts";
 import type { Actor, EventType, StoredEvent } from "../../../records.ts";
@@ -67,9 +68,9 @@ export const Reason: FC<{ text: string | null | undefined }> = ({ text }) =>
 /** Changes that one line shows: equal ones of groups, newest first. */
 export type Line = [newest: FeedEvent, ...older: FeedEvent[]];
 
-/** What changes must share to be in one line. */
+/** What changes must share to be in one line. Each may have changed other properties. */
 const kindOf = ({ type, actor, environment, details, at }: FeedEvent): string =>
-  JSON.stringify([type, actor, environment, details.reason, changedIn(details).fields, dayOf(at)]);
+  JSON.stringify([type, actor, environment, { ...details, changed: changedIn(details).fields }, dayOf(at)]);
 
 /** Puts equal changes of groups that follow each other within an hour into one line. */
 export function linesOf(events: readonly FeedEvent[]): Line[] {
@@ -91,9 +92,11 @@ type FeedProps = {
   known?: Known;
   heading?: "h2" | "h3";
   pathOfAll?: (line: Line) => string;
+  /** Whether the last line may have further changes, which were not read. */
+  isCut: boolean;
 };
 
-export const Feed: FC<FeedProps> = ({ lines, heading: Heading = "h3", ...props }) =>
+export const Feed: FC<FeedProps> = ({ lines, heading: Heading = "h3", isCut, ...props }) =>
   [...Map.groupBy(lines, ([{ at }]) => dayOf(at))].map(([day, ofDay]) => (
     <>
       <Heading class="day">
@@ -101,26 +104,34 @@ export const Feed: FC<FeedProps> = ({ lines, heading: Heading = "h3", ...props }
       </Heading>
       <ol class="feed">
         {ofDay.map((line) => (
-          <Item line={line} {...props} />
+          <Item line={line} isCut={isCut && line === lines.at(-1)} {...props} />
         ))}
       </ol>
     </>
   ));
 
-const Item: FC<{ line: Line } & Omit<FeedProps, "lines" | "heading">> = ({ line, known = {}, pathOfAll }) => {
+/** How many groups a line is about, and how often something was done where that is another number. */
+function countsOf(line: Line, isCut: boolean): string {
+  const groups = new Set(line.map(({ teamId }) => teamId)).size;
+  const atLeast = isCut ? "at least " : "";
+  if (groups === 1) return ` ${atLeast}${line.length} times`;
+  return ` ${atLeast}${groups} groups${groups < line.length ? `, ${line.length} times in all` : ""}`;
+}
+
+const Item: FC<{ line: Line } & Omit<FeedProps, "lines" | "heading">> = ({ line, known = {}, pathOfAll, isCut }) => {
   const [event] = line;
   const { type, actor, environment, details, at } = event;
   const oldest = line.at(-1)?.at ?? at;
-  const subject = <Subject event={event} isOfPage={known.group === true} />;
-  const all = [` ${line.length} groups `, pathOfAll && <a href={pathOfAll(line)}>show all</a>];
+  const isOfOne = line.every(({ teamId }) => teamId === event.teamId);
   return (
     <li class={TONES[type] ?? ""}>
       <div>
         <b>{wordOf(event, known)}</b>
-        {line.length > 1 ? all : subject}
+        {isOfOne && <Subject event={event} isOfPage={known.group === true} />}
+        {line.length > 1 && [countsOf(line, isCut), pathOfAll && [" ", <a href={pathOfAll(line)}>show all</a>]]}
         {!known.actor && <By actor={actor} environment={environment} />}
         <Reason text={details.reason} />
-        <Details line={line} known={known} />
+        <Details line={line} isNamed={isOfOne && !known.group} known={known} />
       </div>
       <span>
         {utcTime(oldest) !== utcTime(at) && [<Clock at={oldest} />, "–"]}
@@ -154,16 +165,13 @@ const Subject: FC<{ event: FeedEvent; isOfPage: boolean }> = ({ event, isOfPage 
   return [" ", <Named path={groupPath(environment, teamId)} name={groupName ?? providedId ?? String(teamId)} />];
 };
 
-const PROPERTIES_SHOWN = 10;
-
 /** Where a change was made, and what else is known of it, as short texts that others may have written. */
-const Details: FC<{ line: Line; known: Known }> = ({ line, known }) => {
+const Details: FC<{ line: Line; isNamed: boolean; known: Known }> = ({ line, isNamed, known }) => {
   const [{ environment, providedId, details, groupName }] = line;
   const properties = [...new Set(line.flatMap((each) => changedIn(each.details).properties))];
-  const isNamed = !known.group && line.length === 1 && groupName !== undefined && groupName !== providedId;
   const texts = [
-    isNamed && providedId,
-    properties.slice(0, PROPERTIES_SHOWN).join(", "),
+    isNamed && groupName !== undefined && groupName !== providedId && providedId,
+    properties.slice(0, CHANGED_PROPERTIES_MAX).join(", ") + (properties.length < CHANGED_PROPERTIES_MAX ? "" : ", …"),
     details.previous_provided_id !== undefined && `previously ${details.previous_provided_id}`,
     details.session_id !== undefined && `session ${details.session_id}`,
     details.viewer_id !== undefined && `viewer ${details.viewer_id}`,

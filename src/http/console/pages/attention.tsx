@@ -96,7 +96,7 @@ const DueKeys: FC<{ keys: DueKey[] }> = ({ keys }) => {
       rows={keys}
       columns={[
         [
-          "Key",
+          "Key or operator",
           "",
           ({ found: { key }, environment }) => [
             <Named path={pathOf(environment)(key.id)} name={key.name} />,

@@ -62,6 +62,7 @@ const FIRST_PAGE = { error: "Open the first page again." };
 const numberField = () => z.pipe(z.string().check(z.regex(/^[1-9]\d{0,14}$/, FIRST_PAGE)), z.transform(Number));
 
 const ENVIRONMENT = "Choose an environment, the deployment or all.";
+const BEFORE = "Give the same day as in From, or a later one.";
 const WITHOUT_ENVIRONMENT = "Choose an environment: each has a key and a group with this number.";
 
 /**
@@ -87,10 +88,11 @@ const EventsQuery = lazy(() =>
     })
     .check(
       z.check((payload) => {
-        const { environment, actor, team_id: teamId } = payload.value;
+        const { environment, actor, team_id: teamId, since, until } = payload.value;
         const isOfOne = environment !== undefined && environment !== DEPLOYMENT;
         if (!isOfOne && (actor?.kind === "api_key" || teamId !== undefined))
           refuseValue(payload, WITHOUT_ENVIRONMENT, ["environment"]);
+        if (since !== undefined && until !== undefined && since >= until) refuseValue(payload, BEFORE, ["until"]);
       }),
     ),
 );
@@ -250,6 +252,8 @@ export const ActivityList: FC<{ activity: Activity; filter?: Child }> = ({ activ
   const own = Object.fromEntries(Object.entries(fields).filter(([name]) => !(name in fixed)));
   const lines = fields.each ? found.events.map((event): Line => [event]) : linesOf(found.events);
   const shown = lines.slice(0, LINES);
+  const isCut = shown.length < lines.length;
+  const nextCursor = nextCursorOf(activity, shown, isCut);
   return (
     <List
       label="Days"
@@ -261,18 +265,14 @@ export const ActivityList: FC<{ activity: Activity; filter?: Child }> = ({ activ
       ]}
       isEmpty={shown.length === 0}
       empty={emptyText(activity)}
-      paging={{
-        path,
-        fields: { ...own, further },
-        cursor,
-        nextCursor: nextCursorOf(activity, shown, shown.length < lines.length),
-      }}
+      paging={{ path, fields: { ...own, further }, cursor, nextCursor }}
     >
       <Feed
         lines={shown}
         heading="h2"
         known={{ environment: typeof query.scope === "object", actor: "actor" in fixed, group: "team_id" in fields }}
         pathOfAll={(line) => pathOfAll(activity, line)}
+        isCut={nextCursor !== null && !isCut}
       />
     </List>
   );
@@ -287,7 +287,9 @@ const daysOf = (
     text,
     isCurrent: value === days,
   })),
-  ...(path === EVENTS ? [] : [{ path: withQuery(EVENTS, filtered.fields), text: "Choose days…", isCurrent: false }]),
+  ...(path === EVENTS
+    ? []
+    : [{ path: withQuery(EVENTS, { ...filtered.fields, cursor: undefined }), text: "Choose days…", isCurrent: false }]),
 ];
 
 /** The changes of a line, each by itself: of its person, its type and its days. */
@@ -326,7 +328,7 @@ function summaryOf({ query: { scope, start }, found }: Activity): string {
   const places = `in ${found.withEvents} of ${count(found.asked, "environment")}`;
   const ofDeployment = found.events.some(({ environment }) => !environment) ? ", and in the deployment" : "";
   const isAll = found.unread.length === 0 && found.next === null && start === undefined;
-  return `${atLeast} ${places}${ofDeployment}.${isAll ? " Searched: all." : ""}`;
+  return `${atLeast} ${places}${isAll ? "" : " that this page has read"}${ofDeployment}.${isAll ? " Searched: all." : ""}`;
 }
 
 export const SILENCES = { damaged: "is damaged", restoring: "is being restored", silent: "has not answered" };
@@ -351,12 +353,13 @@ const Unread: FC<{ activity: Activity }> = ({ activity: { path, filtered, query,
   return parts.length > 0 && <NoticeList parts={parts} />;
 };
 
-function emptyText({ found, filtered, query, days }: Activity): string {
+function emptyText({ found, filtered, query, fixed, days }: Activity): string {
   if (filtered.issues.length > 0) return "Nothing was looked for.";
   const isAll = found.unread.length === 0 && found.next === null && query.start === undefined;
   if (!isAll) return "Nothing was found in what was read.";
   const { cursor, environment, days: _, further, ...filter } = filtered.fields;
   if (cursor !== undefined) return "No older event was found.";
+  if ("actor" in fixed) return "Nothing was changed with it in these days.";
   if (Object.keys(filter).length > 0 || days !== "all")
     return "No event is like that. Choose more types, people or days.";
   return "No events yet. Each change is shown here, as long as events are kept.";

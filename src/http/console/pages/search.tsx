@@ -132,7 +132,7 @@ const Known: FC<{ of: Explanation } & Names> = ({ of, group, minter }) => {
     (kind === "api_key" || kind === "operator") && (
       <FoundKeys keys={key ? [key] : []} environment={environment} isWhole={true} />
     ),
-    <Reasons reasons={reasons} environment={environment} whys={whysOf(group, minter)} />,
+    <Reasons reasons={reasons} environment={environment} whys={whysOf(group)} />,
   ];
 };
 
@@ -146,22 +146,14 @@ const GroupOf: FC<{ environment: Environment; teamId: number; group: InspectedGr
   );
 };
 
-/** What people have said about a reason why a credential is refused, by the name of the reason. */
-function whysOf(found: InspectedGroup | undefined, minter: FoundKey | undefined): Partial<Record<ReasonName, string>> {
-  const deletion = found?.events.find(({ type }) => type === "user_group.deleted");
-  const whys = {
-    suspended: found?.group.suspendedReason,
-    group_deleted: deletion?.details.reason,
-    minter_ended: minter?.ending?.details.reason,
-  };
-  return Object.fromEntries(Object.entries(whys).filter(([, why]) => why));
-}
+/** Why people have suspended or deleted a group, by the name of the reason why its viewers are refused. */
+const whysOf = (found: InspectedGroup | undefined): Whys => ({
+  suspended: found?.group.suspendedReason,
+  group_deleted: found?.events.find(({ type }) => type === "user_group.deleted")?.details.reason,
+});
 
-type ReasonsProps = {
-  reasons: Reason[];
-  environment: Environment | undefined;
-  whys: Partial<Record<ReasonName, string>>;
-};
+type Whys = Partial<Record<ReasonName, string | null | undefined>>;
+type ReasonsProps = { reasons: Reason[]; environment: Environment | undefined; whys: Whys };
 
 const Reasons: FC<ReasonsProps> = ({ reasons, environment, whys }) =>
   reasons.length === 0 ? (
@@ -170,12 +162,12 @@ const Reasons: FC<ReasonsProps> = ({ reasons, environment, whys }) =>
     <>
       <p>Calls with it are refused:</p>
       <ul>
-        {reasons.map(({ name, since, by }) => (
+        {reasons.map(({ name, since, by, why }) => (
           <li>
             <code>{REASONS[name].code}</code> {REASONS[name].message}
             {since !== null && [" Since ", <Time at={since} />]}
             <By actor={by} environment={environment} />
-            <Quoted text={whys[name]} />
+            <Quoted text={why ?? whys[name]} />
           </li>
         ))}
       </ul>

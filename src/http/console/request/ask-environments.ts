@@ -62,9 +62,9 @@ export async function askEnvironments<Answer extends { hasWaited: boolean }>(
     count += batch.length;
     asked.push(...(await Promise.all(batch)).filter((each) => each !== undefined));
   }
-  const rest = within.length < environments.length ? null : next;
+  const rest = within[count]?.id ?? next;
   const hasWaited = asked.some(({ answer }) => answer?.hasWaited);
-  return admitAgain(c, ok({ asked, next: within[count]?.id ?? rest, hasWaited }));
+  return admitAgain(c, ok({ asked, next: rest !== null && rest < end ? rest : null, hasWaited }));
 }
 
 /** What an environment answers in time, or why it does not; `undefined` if there is nothing in it yet, or nothing any more. */

@@ -53,8 +53,9 @@ export type Page = PageHead & { children: Child; status?: number };
 const NO_FRAME = { signedIn: undefined, environment: undefined, path: "", search: "" };
 
 export async function respondWithPage(c: RequestContext<ConsoleEnv>, { status, ...page }: Page): Promise<Response> {
-  // The registry is asked for nothing more when the service fails.
-  const frame = (status ?? 200) < 500 ? await frameOf(c) : NO_FRAME;
+  // The registry is asked for nothing more when the service fails, and not only one environment.
+  const isAnswering = (status ?? 200) < 500 || c.get("failureCode") === "environment_damaged";
+  const frame = isAnswering ? await frameOf(c) : NO_FRAME;
   const layout = <Layout {...page} {...frame} />;
   const html = `<!doctype html>${await layout.toString()}`;
   const isRefused = (page.issues ?? []).length > 0;
@@ -134,7 +135,7 @@ export function refuseWithPage(c: RequestContext<ConsoleEnv>, failure: Failure):
     const [title, message] = missing;
     return respondWithPage(c, { status, title, children: withWays(message, waysFrom(c, failure)) });
   }
-  return respondWithMessage(c, status, "That did not work", message);
+  return respondWithPage(c, { status, title: "That did not work", children: withWays(message, waysFrom(c, failure)) });
 }
 
 /**

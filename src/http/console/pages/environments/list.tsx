@@ -24,6 +24,8 @@ import { readPageQuery } from "../../request/form-fields.ts";
 import { refuseWithPage, respondWithPage } from "../../response/respond-with-page.tsx";
 
 const ROWS = 200;
+/** Fewer for a search, because its groups stand below. */
+const FOUND_ROWS = 20;
 const DONE = { erased: "The environment is erased: its groups, keys and events are gone." };
 
 /**
@@ -34,7 +36,7 @@ export async function listEnvironments(c: Call): Promise<Response> {
   const { fields, value, issues } = readPageQuery(c, StartQuery(), { own: ["done", "further"] });
   const { cursor = "", search } = value ?? {};
   const further = pathNumber(c.req.query("further")) || undefined;
-  const query = { start: 0, limit: ROWS, search: search?.toLowerCase(), after: search ? undefined : cursor };
+  const query = { start: 0, limit: search ? FOUND_ROWS : ROWS, search, after: search ? undefined : cursor };
   const listed = await registryFor(c).listEnvironments(c.get("presentedOperator"), query);
   if (!listed.ok) return refuseWithPage(c, listed.failure);
   const { next, operator } = listed.value;
@@ -56,26 +58,35 @@ export async function listEnvironments(c: Call): Promise<Response> {
     children: (
       <>
         <Done done={c.req.query("done")} results={DONE} />
-        {groups && <FoundInEnvironments search={search ?? ""} {...groups} />}
         {(environments.length > 0 || isNothing(groups)) && (
-          <Environments environments={environments} search={search} hasMore={next !== null} cursor={fields.cursor} />
+          <Environments
+            environments={environments}
+            search={search}
+            hasMore={next !== null}
+            cursor={fields.cursor}
+            isRest={further !== undefined}
+          />
         )}
+        {groups && <FoundInEnvironments search={search ?? ""} {...groups} />}
       </>
     ),
   });
 }
 
-type Props = Record<"search" | "cursor", string | undefined> & { environments: StoredEnvironment[]; hasMore: boolean };
+type Props = Record<"search" | "cursor", string | undefined> &
+  Record<"hasMore" | "isRest", boolean> & { environments: StoredEnvironment[] };
 
 /** The environments of a page, or those whose names a search has found. */
-const Environments: FC<Props> = ({ environments, search, hasMore, cursor }) => {
+const Environments: FC<Props> = ({ environments, search, hasMore, cursor, isRest }) => {
   const isSearch = search !== undefined;
   const nextCursor = hasMore && !isSearch ? (environments.at(-1)?.name ?? null) : null;
   return (
     <List
       label="Environments"
       isEmpty={environments.length === 0}
-      empty={isSearch ? "Nothing was found. Try a shorter part of the name." : NONE}
+      empty={
+        isRest ? "Nothing further was found." : isSearch ? "Nothing was found. Try a shorter part of the name." : NONE
+      }
       paging={{ path: ENVIRONMENTS, fields: { search }, cursor, nextCursor }}
     >
       {isSearch && <h2>Environments</h2>}

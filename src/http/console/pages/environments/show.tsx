@@ -27,9 +27,9 @@ export async function showOverview(c: RequestContext<EnvironmentEnv>): Promise<R
   const overview = read.value;
   const query = { limit: EVENTS_READ, withNames: true };
   const newest = await c.get("directory").listNewestEvents(c.get("operator"), query);
-  const { events = [], names } = newest.ok ? newest.value : {};
+  const { events = [], names, next = null } = newest.ok ? newest.value : {};
   const named = events.map((event) => ({ ...event, environment, groupName: names?.[event.teamId ?? 0] }));
-  const lines = linesOf(named).slice(0, LINES_SHOWN);
+  const lines = linesOf(named);
   const isAdmin = allowsRole(c.get("operator").role, "admin");
   const path = environmentPath(environment);
   return respondWithPage(c, {
@@ -47,7 +47,11 @@ export async function showOverview(c: RequestContext<EnvironmentEnv>): Promise<R
         <h2>API keys to look at</h2>
         <NoticedKeys environment={environment} keys={overview.keys} />
         <h2>Latest changes</h2>
-        <Feed lines={lines} known={{ environment: true }} />
+        <Feed
+          lines={lines.slice(0, LINES_SHOWN)}
+          known={{ environment: true }}
+          isCut={next !== null && lines.length <= LINES_SHOWN}
+        />
         <p>
           <a href={eventsPath(environment)}>All events</a>
         </p>

@@ -56,6 +56,11 @@ const CONFLICT: Issue = {
     "now. Take over what you need, and save again.",
 };
 
+const UNCHANGED: Issue = {
+  path: [],
+  message: "Nothing differs from what is stored, so nothing was saved. Change a field.",
+};
+
 const valuesOf = (group: ListedGroup): Values =>
   mapped((field) => (CONTENT[field].kind === "text" ? (group[field] ?? "") : prettyJson(group[field])));
 
@@ -76,6 +81,7 @@ const mapped = (textOf: (field: ContentField) => string): Values =>
 function bodyOf(c: Call, group: ListedGroup, given: Values) {
   const stored = valuesOf(group);
   const changed = CONTENT_FIELDS.filter((field) => given[field] !== linesOf(stored[field]));
+  if (changed.length === 0) return refusalOf([UNCHANGED]);
   const values = changed.map((field) => [nameOf(field), valueIn(field, given[field])] as const);
   const inexact = values.flatMap(([, value]) => (value.ok ? [] : value.failure));
   const exact = values.flatMap(([name, value]) => (value.ok ? [[name, value.value]] : []));

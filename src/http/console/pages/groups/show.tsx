@@ -131,7 +131,7 @@ const Activity: FC<Shown & { environment: Environment; teamId: number }> = ({ ev
   const lines = events.map((event): Line => [{ ...event, environment }]);
   return [
     lines.length > 0 || hasMore ? (
-      <Feed lines={lines} known={{ group: true, environment: true }} />
+      <Feed lines={lines} known={{ group: true, environment: true }} isCut={false} />
     ) : (
       <p class="hint">No changes that are still kept.</p>
     ),
