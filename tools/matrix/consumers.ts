@@ -66,9 +66,9 @@ const generated = (document: string) => `a client generated from \`/${document}\
 
 const FOREIGN = "test/all/examples/foreign-credentials.test.ts";
 const FRAMEWORKS = "test/all/python/frameworks.test.ts";
-const GATEWAYS = "test/examples/gateways.test.ts";
+const GATEWAYS = "test/all/examples/gateways.test.ts";
 const GENERATED = "examples/test/generated-clients.test.ts";
-const CLAIMS = "test/examples/claims-consumers.test.ts";
+const CLAIMS = "test/all/examples/claims-consumers.test.ts";
 const KIT_TESTS = "examples/test/kit.test.ts";
 const QUERIES = "examples/test/bound-queries.test.ts";
 

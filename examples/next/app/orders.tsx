@@ -46,7 +46,7 @@ export function Orders({ service, people }: { service: string; people: { id: str
   }, [viewer]);
 
   useEffect(() => {
-    refresh();
+    void refresh();
     const timer = setInterval(refresh, 60_000);
     return () => clearInterval(timer);
   }, [refresh]);

@@ -7,8 +7,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { afterAll, beforeAll, describe, it } from "vitest";
-import { OperatorClient, UserGroupClient } from "../../client/src/index.ts";
-import { freePort } from "../support/node/free-port.ts";
+import { OperatorClient, UserGroupClient } from "../../../client/src/index.ts";
+import { freePort } from "../../support/node/free-port.ts";
 import {
   endGroup,
   freshCopy,
@@ -17,7 +17,7 @@ import {
   runIn,
   startService,
   waitUntil,
-} from "../support/node/service.ts";
+} from "../../support/node/service.ts";
 
 /** The recipes for gateways, in a real nginx and a real Caddy, before apps that show what reaches them. */
 

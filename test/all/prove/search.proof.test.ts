@@ -4,11 +4,11 @@
  */
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, it } from "vitest";
-import { report, runs } from "../proof/effort.ts";
-import { RESET } from "../support/node/correct-schemas.ts";
-import { hasPostgres } from "../support/node/postgres.ts";
-import { type Engine, pasted, proofOf, startServer } from "../support/node/prover.ts";
-import { foreignIn, type Readable, readEverything, rowsIn } from "../support/node/readable.ts";
+import { report, runs } from "../../proof/effort.ts";
+import { RESET } from "../../support/node/correct-schemas.ts";
+import { hasPostgres } from "../../support/node/postgres.ts";
+import { type Engine, pasted, proofOf, startServer } from "../../support/node/prover.ts";
+import { foreignIn, type Readable, readEverything, rowsIn } from "../../support/node/readable.ts";
 
 const skipped = hasPostgres ? "" : ", skipped: Debian's PostgreSQL is missing";
 

@@ -9,10 +9,10 @@ import { setTimeout as delay } from "node:timers/promises";
 import { connect } from "node:tls";
 import { Agent, request } from "undici";
 import { describe, it, onTestFinished } from "vitest";
-import { certify, hasOpenssl } from "../support/node/certificate.ts";
-import { freePort } from "../support/node/free-port.ts";
-import { newFolder } from "../support/node/new-folder.ts";
-import { endGroup, launcherPidOf, runIn, waitUntil } from "../support/node/service.ts";
+import { certify, hasOpenssl } from "../../support/node/certificate.ts";
+import { freePort } from "../../support/node/free-port.ts";
+import { newFolder } from "../../support/node/new-folder.ts";
+import { endGroup, launcherPidOf, runIn, waitUntil } from "../../support/node/service.ts";
 
 const isInstalled = (program: string) => spawnSync(program, ["-h"]).error === undefined;
 const missing = [

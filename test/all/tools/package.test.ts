@@ -17,10 +17,10 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, inject, it, onTestFinished } from "vitest";
-import { sbomOf } from "../../tools/package/sbom.ts";
-import { sha256Of, stage } from "../../tools/package/stage.ts";
-import { newFolder } from "../support/node/new-folder.ts";
-import { smallCopy } from "../support/node/staged-release.ts";
+import { sbomOf } from "../../../tools/package/sbom.ts";
+import { sha256Of, stage } from "../../../tools/package/stage.ts";
+import { newFolder } from "../../support/node/new-folder.ts";
+import { smallCopy } from "../../support/node/staged-release.ts";
 
 const isLong = inject("effort").minutes > 0;
 const { version }: { version: string } = JSON.parse(readFileSync("package.json", "utf8"));
@@ -235,8 +235,8 @@ describe("deploy/switch", () => {
       "a folder in the place of the link",
       /current is no link\. Move it away/,
       (folder) => {
-        rmSync(join(folder, "../current"));
-        mkdirSync(join(folder, "../current"));
+        rmSync(join(folder, "../../current"));
+        mkdirSync(join(folder, "../../current"));
         return undefined;
       },
     ],

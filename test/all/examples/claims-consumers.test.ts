@@ -4,17 +4,17 @@ import { PGlite } from "@electric-sql/pglite";
 import { createLocalJWKSet, createRemoteJWKSet, type JSONWebKeySet, jwtVerify } from "jose";
 import pg from "pg";
 import { afterAll, beforeAll, describe, inject, it } from "vitest";
-import { type Pool, withSession } from "../../client/src/postgres.ts";
-import { requireSession } from "../../client/src/server.ts";
-import { queryAs } from "../../examples/embedding/row-level-security.ts";
-import { poolOf } from "../../examples/product/pool.ts";
-import { outcomeOf } from "../support/node/commands.ts";
-import { type Customer, sessionOf } from "../support/node/environments.ts";
-import { integratorProject } from "../support/node/integrator-project.ts";
-import { adapted, audienceOf, ORIGIN, ordersOf, sessionsOf } from "../support/node/orders-database.ts";
-import { hasPostgres, type Postgres } from "../support/node/postgres.ts";
-import { runIn } from "../support/node/service.ts";
-import { succeeds } from "../support/node/verify-session.ts";
+import { type Pool, withSession } from "../../../client/src/postgres.ts";
+import { requireSession } from "../../../client/src/server.ts";
+import { queryAs } from "../../../examples/embedding/row-level-security.ts";
+import { poolOf } from "../../../examples/product/pool.ts";
+import { outcomeOf } from "../../support/node/commands.ts";
+import { type Customer, sessionOf } from "../../support/node/environments.ts";
+import { integratorProject } from "../../support/node/integrator-project.ts";
+import { adapted, audienceOf, ORIGIN, ordersOf, sessionsOf } from "../../support/node/orders-database.ts";
+import { hasPostgres, type Postgres } from "../../support/node/postgres.ts";
+import { runIn } from "../../support/node/service.ts";
+import { succeeds } from "../../support/node/verify-session.ts";
 
 /** Programs that decide by the claims of a session, with a real PostgreSQL. None of them takes a session of another environment. */
 

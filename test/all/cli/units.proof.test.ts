@@ -5,11 +5,11 @@ import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { generateX25519Identity, identityToRecipient } from "age-encryption";
 import { afterAll, beforeAll, describe, inject, it, onTestFinished } from "vitest";
-import { nameAt } from "../../cli/src/backup/newest-backup.ts";
-import { sha256Of } from "../../tools/package/stage.ts";
-import { waitUntil } from "../support/node/service.ts";
-import { stageRelease } from "../support/node/staged-release.ts";
-import { hasSystemd, Systemd, skippedWithoutSystemd } from "../support/node/systemd.ts";
+import { nameAt } from "../../../cli/src/backup/newest-backup.ts";
+import { sha256Of } from "../../../tools/package/stage.ts";
+import { waitUntil } from "../../support/node/service.ts";
+import { stageRelease } from "../../support/node/staged-release.ts";
+import { hasSystemd, Systemd, skippedWithoutSystemd } from "../../support/node/systemd.ts";
 
 const isLong = inject("effort").minutes > 0;
 const SERVICE = "user-group-service.service";

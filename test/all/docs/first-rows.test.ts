@@ -1,11 +1,11 @@
 import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
 import { describe, inject, it } from "vitest";
-import { outcomeOf } from "../support/node/commands.ts";
-import { newFolder } from "../support/node/new-folder.ts";
-import { hasPostgres, type Postgres, startPostgres } from "../support/node/postgres.ts";
-import { runIn } from "../support/node/service.ts";
-import { succeeds } from "../support/node/verify-session.ts";
+import { outcomeOf } from "../../support/node/commands.ts";
+import { newFolder } from "../../support/node/new-folder.ts";
+import { hasPostgres, type Postgres, startPostgres } from "../../support/node/postgres.ts";
+import { runIn } from "../../support/node/service.ts";
+import { succeeds } from "../../support/node/verify-session.ts";
 
 const { url, key } = inject("service");
 const page = readFileSync("docs/integrators/first-rows.md", "utf8");

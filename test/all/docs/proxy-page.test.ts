@@ -4,10 +4,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { request } from "undici";
 import { describe, inject, it, onTestFinished } from "vitest";
-import { UserGroupClient, ViewerClient } from "../../client/src/index.ts";
-import { requireSession } from "../../client/src/server.ts";
-import { freePort } from "../support/node/free-port.ts";
-import { endGroup, runIn, waitUntil } from "../support/node/service.ts";
+import { UserGroupClient, ViewerClient } from "../../../client/src/index.ts";
+import { requireSession } from "../../../client/src/server.ts";
+import { freePort } from "../../support/node/free-port.ts";
+import { endGroup, runIn, waitUntil } from "../../support/node/service.ts";
 
 /** What docs/integrators/gateways.md says of a proxy in front of the service, in a real nginx before the real service. */
 
