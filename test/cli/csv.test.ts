@@ -214,14 +214,15 @@ describe("dry run", () => {
   it("warns of ids that have lost the zeros at their beginning, and of no others", async ({ expect }) => {
     const { groups, client } = await environment("dry-zeros");
     for (const userGroupId of ["000019", "20", "0", "7a"]) await client.ensure({ userGroupId });
-    const file = fileOf("user_group_id\n19\n20\n00\n7\n07a\n");
+    const file = fileOf("user_group_id\n19\n0019\n20\n00\n7\n07a\n");
     const { stdout } = await groups("import", file, "--dry-run");
     expect(stdout.split("\n").filter((line) => line.includes("zeros"))).toEqual([
       'Has "19" lost zeros? There is a group "000019".',
+      'Has "0019" lost zeros? There is a group "000019".',
       'Has "00" lost zeros? There is a group "0".',
       "Spreadsheets remove zeros at the beginning of numbers: format the column of ids as text, and fill it again.",
     ]);
-    expect(JSON.parse((await groups("import", file, "--dry-run", "--json")).stdout).without_zeros).toHaveLength(2);
+    expect(JSON.parse((await groups("import", file, "--dry-run", "--json")).stdout).without_zeros).toHaveLength(3);
   });
 
   it("reports lines that name no group or repeat one", async ({ expect }) => {

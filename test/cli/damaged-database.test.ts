@@ -110,6 +110,9 @@ describe("a damaged database", () => {
         ),
       );
       expect(codes).toEqual(["ok", "environment_damaged", "ok"]);
+      // A program that honours it would call the damaged database again and again.
+      const failure = await clientOf(service, "middle").listPage().catch(Object);
+      expect([failure.code, failure.retryAfterMs]).toEqual(["environment_damaged", undefined]);
       const [line = ""] = service.log().match(/^\{.*"failure":"environment_damaged".*$/m) ?? [];
       expect(JSON.parse(line)).toMatchObject({
         level: "error",

@@ -265,7 +265,9 @@ async function checkDatabases(url: URL, operatorKey: string): Promise<Finding[]>
     findings.push(failed(DATABASES, `The environments cannot be listed: ${error.code}. ${STEPS}`));
   }
   const all = asked === ENVIRONMENTS_MAX ? `the first ${asked}` : `all ${asked}`;
-  return findings.length > 0 ? findings : [ok(DATABASES, `${all} environments can be read`)];
+  return findings.length > 0
+    ? findings
+    : [ok(DATABASES, `${all} environments answer. ug backup --all reads them whole`)];
 }
 
 /** What is wrong with an environment. @throws UserGroupServiceError if the operator may not read it */

@@ -68,10 +68,13 @@ const TEMPORARY: Record<string, string> = {
   EAI_AGAIN: ": DNS does not answer. Check the network of this machine, and try again.",
 };
 
+export const SILENCE: Cause = { sentence: ": it takes calls and does not answer. See its log, and that of its proxy." };
+
 /** The cause of an error of `fetch`, which Node hides in its cause, and for several addresses in the first of its errors. */
 export function causeOf(error: unknown): Cause {
   const { cause = error } = Object(error);
   const { code, message } = Object(Object(cause).errors?.[0] ?? cause);
+  if (Object(error).name === "TimeoutError") return SILENCE;
   const lasting = CAUSES[String(code)];
   if (lasting !== undefined) return { sentence: lasting, isLasting: true };
   return { sentence: TEMPORARY[String(code)] ?? (message ? `: ${message}${START}` : START) };

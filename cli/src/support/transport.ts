@@ -5,7 +5,7 @@ import type { Waiting } from "../../../client/src/transport/retries.ts";
 import { type Issue, UserGroupServiceError } from "../../../client/src/transport/user-group-service-error.ts";
 import type { CommandError } from "../../../common/command-error.ts";
 import { escapeInvisible } from "./printable.ts";
-import { type Cause, causeOf, isRedirect, notTheService, redirected, unreachable } from "./service.ts";
+import { type Cause, causeOf, isRedirect, notTheService, redirected, SILENCE, unreachable } from "./service.ts";
 
 /** For the first answer: a service that accepts calls and never answers is reported soon. */
 export const FIRST_ANSWER_MS_MAX = 10_000;
@@ -20,8 +20,6 @@ const RETRIES_MAX = 5;
 const LONG_RETRIES_MAX = 9;
 /** Refusals with a 503 that last until an operator acts. */
 const LASTING: readonly unknown[] = ["environment_restoring", "environment_damaged", "service_not_configured"];
-
-const SILENCE: Cause = { sentence: ": it takes calls and does not answer. See its log, and that of its proxy." };
 
 /** How to call a service. `stop` ends waits between tries, but no request. */
 export function connectionTo(url: URL, { isLong = false, stop }: { isLong?: boolean; stop?: AbortSignal } = {}) {

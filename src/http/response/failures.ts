@@ -235,7 +235,8 @@ function headersOf(failure: Failure, status: number): Record<string, string> {
   if (status === 401) return { "WWW-Authenticate": "Token" };
   if (status === 415) return { "Accept-Encoding": "identity" };
   if (status === 429) return { "Retry-After": String(RATE_LIMIT_SECONDS) };
-  if (status === 503) return { "Retry-After": String(UNAVAILABLE_RETRY_SECONDS) };
+  if (status === 503 && failure.code !== "environment_damaged")
+    return { "Retry-After": String(UNAVAILABLE_RETRY_SECONDS) };
   if (failure.code === "method_not_allowed") return { Allow: failure.allow.join(", ") };
   return {};
 }

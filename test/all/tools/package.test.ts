@@ -235,8 +235,8 @@ describe("deploy/switch", () => {
       "a folder in the place of the link",
       /current is no link\. Move it away/,
       (folder) => {
-        rmSync(join(folder, "../../current"));
-        mkdirSync(join(folder, "../../current"));
+        rmSync(join(folder, "../current"));
+        mkdirSync(join(folder, "../current"));
         return undefined;
       },
     ],

@@ -28,15 +28,15 @@ const SINGLE_READS_MAX = 100;
 export async function planOf(service: Service, source: ImportSource, fromLine: number): Promise<Plan> {
   const { groups, refused } = await groupsOf(source, fromLine);
   const plan: Plan = { create: [], differing: [], same: 0, refused, withoutZeros: [] };
-  const numbers = new Map([...groups.keys()].map((id) => [withoutZeros(id), id]));
+  const numbers = new Set([...groups.keys()].map(withoutZeros));
   numbers.delete(undefined);
   const similar = new Map<string, string>();
   for await (const listed of existing(service, [...groups.keys()], numbers.size > 0))
     for (const current of listed) {
       const id = String(current.provided_id);
       const line = groups.get(id);
-      const number = numbers.get(withoutZeros(id));
-      if (number !== undefined) similar.set(number, id);
+      const number = withoutZeros(id);
+      if (number !== undefined && numbers.has(number)) similar.set(number, id);
       if (!line) continue;
       groups.delete(id);
       const changed = changedNames(differencesOf(line, current), current);
@@ -45,7 +45,7 @@ export async function planOf(service: Service, source: ImportSource, fromLine: n
     }
   plan.create = [...groups.keys()];
   plan.withoutZeros = plan.create.flatMap((id) => {
-    const existing = similar.get(id);
+    const existing = similar.get(withoutZeros(id) ?? "");
     return existing === undefined ? [] : [{ id, existing }];
   });
   return plan;

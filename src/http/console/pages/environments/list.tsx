@@ -24,7 +24,6 @@ import { readPageQuery } from "../../request/form-fields.ts";
 import { refuseWithPage, respondWithPage } from "../../response/respond-with-page.tsx";
 
 const ROWS = 200;
-/** Fewer for a search, because its groups stand below. */
 const FOUND_ROWS = 20;
 const DONE = { erased: "The environment is erased: its groups, keys and events are gone." };
 
@@ -44,6 +43,7 @@ export async function listEnvironments(c: Call): Promise<Response> {
   const found = search === undefined ? ok(undefined) : await findGroups(c, search, further);
   if (!found.ok) return refuseWithPage(c, found.failure);
   const groups = found.value;
+  const isRest = further !== undefined;
   return respondWithPage(c, {
     title: search === undefined ? "Environments" : "Search",
     subline: search !== undefined && [
@@ -59,13 +59,7 @@ export async function listEnvironments(c: Call): Promise<Response> {
       <>
         <Done done={c.req.query("done")} results={DONE} />
         {(environments.length > 0 || isNothing(groups)) && (
-          <Environments
-            environments={environments}
-            search={search}
-            hasMore={next !== null}
-            cursor={fields.cursor}
-            isRest={further !== undefined}
-          />
+          <Environments {...{ environments, search, cursor: fields.cursor }} hasMore={next !== null} isRest={isRest} />
         )}
         {groups && <FoundInEnvironments search={search ?? ""} {...groups} />}
       </>

@@ -30,6 +30,7 @@ export async function showOverview(c: RequestContext<EnvironmentEnv>): Promise<R
   const { events = [], names, next = null } = newest.ok ? newest.value : {};
   const named = events.map((event) => ({ ...event, environment, groupName: names?.[event.teamId ?? 0] }));
   const lines = linesOf(named);
+  const isCut = next !== null && lines.length <= LINES_SHOWN;
   const isAdmin = allowsRole(c.get("operator").role, "admin");
   const path = environmentPath(environment);
   return respondWithPage(c, {
@@ -47,11 +48,7 @@ export async function showOverview(c: RequestContext<EnvironmentEnv>): Promise<R
         <h2>API keys to look at</h2>
         <NoticedKeys environment={environment} keys={overview.keys} />
         <h2>Latest changes</h2>
-        <Feed
-          lines={lines.slice(0, LINES_SHOWN)}
-          known={{ environment: true }}
-          isCut={next !== null && lines.length <= LINES_SHOWN}
-        />
+        <Feed lines={lines.slice(0, LINES_SHOWN)} known={{ environment: true }} isCut={isCut} />
         <p>
           <a href={eventsPath(environment)}>All events</a>
         </p>
