@@ -182,7 +182,7 @@ describe.skipIf(missing !== "")(
       root = mkdtempSync(join(tmpdir(), "user-group-root-"));
       port = await freePort();
       paths = {
-        "VERSION=1.1.1": `VERSION=${version}`,
+        "VERSION=1.2.0": `VERSION=${version}`,
         "linux-x64": `linux-${process.arch}`,
         "/opt/user-group-service": join(root, "opt"),
         "/usr/local/bin": join(root, "bin"),

@@ -81,14 +81,15 @@ describe("the files of the kit", () => {
     writeFileSync(join(root, "CHANGELOG.md"), "# Changes\n\n## 7.0.0\n");
     expect(await recordKit(root)).toBe("7.0.0");
     const released = await builtFrom(root);
-    expect(released.names).toEqual(["user-group-service-7.0.0.tgz", "viewer-7.0.0.js"]);
+    const older = globSync("viewer-*.js", { cwd: "client/releases" }).toSorted();
+    expect(released.names).toEqual(["user-group-service-7.0.0.tgz", ...older, "viewer-7.0.0.js"]);
     const viewer = readFileSync(join(released.output, "kit/viewer-7.0.0.js"));
 
     writeFileSync(join(root, "CHANGELOG.md"), "# Changes\n\n## 7.1.0\n");
     writeFileSync(join(root, "client/README.md"), "Another.\n");
     const later = await builtFrom(root);
     const dev = expect.stringMatching(/^\S+-7\.1\.0-dev\.[a-f]\w{11}\.(js|tgz)$/);
-    expect(later.names).toEqual([dev, "viewer-7.0.0.js", dev]);
+    expect(later.names).toEqual([dev, ...older, "viewer-7.0.0.js", dev]);
     expect(readFileSync(join(later.output, "kit/viewer-7.0.0.js"))).toEqual(viewer);
 
     writeFileSync(join(root, "client/releases/viewer-7.0.0.js"), "changed");

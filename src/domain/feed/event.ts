@@ -25,7 +25,7 @@ export function describeUpdate(before: UserGroup, after: UserGroup): ChangeDescr
 
 const PROPERTIES = "properties.";
 /** A name that fits into a line. Signs that join an emoji or turn the direction of a text are shown as such. */
-const SHORT_NAME = /^[^\p{Cc}\p{Cs}\p{Zl}\p{Zp}]{1,64}$/u;
+const SHORT_NAME = /^[^\p{Cc}\p{Zl}\p{Zp}]{1,64}$/u;
 
 /**
  * The first properties whose values differ, as `properties.seats`. They stand among the changed fields, because release 1.1 restores

@@ -84,7 +84,7 @@ describe("the search", () => {
     const second = await visitor.get(further.replaceAll("&amp;", "&"));
     expect([found(second.body), second.body.includes("Search further")]).toEqual([["shop-9/Testing"], false]);
     const rest = await visitor.get("/console/environments?search=marigold&further=10");
-    expect(rest.body).toContain("Nothing further was found.");
+    expect(rest.body).toContain("Nothing was found in what was read.");
   });
 
   it.for(["shop-2", "testing shop", "shop-2/Testing"])(

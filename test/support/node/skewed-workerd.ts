@@ -100,8 +100,6 @@ const modulesOf = ({ folder }: Bundle): string =>
 export async function startSkewed(workers: readonly Bundle[], objects: Bundle, kept?: State): Promise<SkewedService> {
   const { folder: state, secrets: fixed, jwksAddress } = kept ?? newState();
   const { compatibilityDate, durableObjects, rateLimits } = objects.settings;
-  const ofWorkers = workers.map(({ settings }) => settings.vars);
-  const variables: Record<string, string> = Object.assign({}, objects.settings.vars, ...ofWorkers, fixed);
   const bindings = [
     ...durableObjects.map(
       ({ binding, className }) =>
@@ -112,10 +110,15 @@ export async function startSkewed(workers: readonly Bundle[], objects: Bundle, k
     ),
     '(name = "ASSETS", service = "internet")',
     ...(jwksAddress ? ['(name = "SSO_JWKS", service = "jwks")'] : []),
-    ...Object.keys(variables).map((name) => `(name = ${textOf(name)}, fromEnvironment = ${textOf(name)})`),
-  ].join(", ");
+    ...Object.keys(fixed).map((name) => `(name = ${textOf(name)}, fromEnvironment = ${textOf(name)})`),
+  ];
+  /** Each release is deployed with its own variables. */
+  const variablesOf = ({ settings: { vars } }: Bundle) =>
+    Object.entries(vars)
+      .filter(([name]) => !Object.hasOwn(fixed, name))
+      .map(([name, value]) => `(name = ${textOf(name)}, text = ${textOf(value)})`);
   const service = (name: string, bundle: Bundle, others = "") =>
-    `(name = "${name}", worker = (modules = [${modulesOf(bundle)}], compatibilityDate = ${textOf(compatibilityDate)}, ${others}bindings = [${bindings}]))`;
+    `(name = "${name}", worker = (modules = [${modulesOf(bundle)}], compatibilityDate = ${textOf(compatibilityDate)}, ${others}bindings = [${[...bindings, ...variablesOf(bundle)].join(", ")}]))`;
   const namespaces = durableObjects.map(
     ({ className }) => `(className = ${textOf(className)}, uniqueKey = ${textOf(className)}, enableSql = true)`,
   );
@@ -139,7 +142,7 @@ export async function startSkewed(workers: readonly Bundle[], objects: Bundle, k
   });
   const config = join(state, "workerd.capnp");
   writeFileSync(config, text);
-  const { port, stop } = await startWorkerd({ config, env: variables, log: "ignore" });
+  const { port, stop } = await startWorkerd({ config, env: fixed, log: "ignore" });
   return {
     url: `http://127.0.0.1:${port}`,
     operatorToken: OPERATOR_TOKEN,

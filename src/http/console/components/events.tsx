@@ -110,12 +110,10 @@ export const Feed: FC<FeedProps> = ({ lines, heading: Heading = "h3", isCut, ...
     </>
   ));
 
-/** How many groups a line is about, and how often something was done where that is another number. */
-function countsOf(line: Line, isCut: boolean): string {
+/** How many groups a line is about; of one group, how often it was changed. */
+function countOf(line: Line, isCut: boolean): string {
   const groups = new Set(line.map(({ teamId }) => teamId)).size;
-  const atLeast = isCut ? "at least " : "";
-  if (groups === 1) return ` ${atLeast}${line.length} times`;
-  return ` ${atLeast}${groups} groups${groups < line.length ? `, ${line.length} times in all` : ""}`;
+  return `${isCut ? " at least" : ""} ${groups === 1 ? `${line.length} times` : `${groups} groups`}`;
 }
 
 const Item: FC<{ line: Line } & Omit<FeedProps, "lines" | "heading">> = ({ line, known = {}, pathOfAll, isCut }) => {
@@ -128,7 +126,7 @@ const Item: FC<{ line: Line } & Omit<FeedProps, "lines" | "heading">> = ({ line,
       <div>
         <b>{wordOf(event, known)}</b>
         {isOfOne && <Subject event={event} isOfPage={known.group === true} />}
-        {line.length > 1 && [countsOf(line, isCut), pathOfAll && [" ", <a href={pathOfAll(line)}>show all</a>]]}
+        {line.length > 1 && [countOf(line, isCut), pathOfAll && [" ", <a href={pathOfAll(line)}>show all</a>]]}
         {!known.actor && <By actor={actor} environment={environment} />}
         <Reason text={details.reason} />
         <Details line={line} isNamed={isOfOne && !known.group} known={known} />

@@ -62,7 +62,6 @@ const FIRST_PAGE = { error: "Open the first page again." };
 const numberField = () => z.pipe(z.string().check(z.regex(/^[1-9]\d{0,14}$/, FIRST_PAGE)), z.transform(Number));
 
 const ENVIRONMENT = "Choose an environment, the deployment or all.";
-const BEFORE = "Give the same day as in From, or a later one.";
 const WITHOUT_ENVIRONMENT = "Choose an environment: each has a key and a group with this number.";
 
 /**
@@ -88,11 +87,10 @@ const EventsQuery = lazy(() =>
     })
     .check(
       z.check((payload) => {
-        const { environment, actor, team_id: teamId, since, until } = payload.value;
+        const { environment, actor, team_id: teamId } = payload.value;
         const isOfOne = environment !== undefined && environment !== DEPLOYMENT;
         if (!isOfOne && (actor?.kind === "api_key" || teamId !== undefined))
           refuseValue(payload, WITHOUT_ENVIRONMENT, ["environment"]);
-        if (since !== undefined && until !== undefined && since >= until) refuseValue(payload, BEFORE, ["until"]);
       }),
     ),
 );
@@ -328,7 +326,7 @@ function summaryOf({ query: { scope, start }, found }: Activity): string {
   const places = `in ${found.withEvents} of ${count(found.asked, "environment")}`;
   const ofDeployment = found.events.some(({ environment }) => !environment) ? ", and in the deployment" : "";
   const isAll = found.unread.length === 0 && found.next === null && start === undefined;
-  return `${atLeast} ${places}${isAll ? "" : " that this page has read"}${ofDeployment}.${isAll ? " Searched: all." : ""}`;
+  return `${atLeast} ${places}${ofDeployment}.${isAll ? " Searched: all." : ""}`;
 }
 
 export const SILENCES = { damaged: "is damaged", restoring: "is being restored", silent: "has not answered" };
@@ -359,7 +357,7 @@ function emptyText({ found, filtered, query, fixed, days }: Activity): string {
   if (!isAll) return "Nothing was found in what was read.";
   const { cursor, environment, days: _, further, ...filter } = filtered.fields;
   if (cursor !== undefined) return "No older event was found.";
-  if ("actor" in fixed) return "Nothing was changed with it in these days.";
+  if ("actor" in fixed) return "No event is like that. Choose more days.";
   if (Object.keys(filter).length > 0 || days !== "all")
     return "No event is like that. Choose more types, people or days.";
   return "No events yet. Each change is shown here, as long as events are kept.";

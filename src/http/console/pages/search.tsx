@@ -176,7 +176,7 @@ const Reasons: FC<ReasonsProps> = ({ reasons, environment, whys }) =>
 
 const TOO_SHORT = "It is the beginning of a credential, and ends before its number. Give more of it.";
 const UNSIGNED =
-  "The text is whole, but no signing key of the service verifies it: it was signed with a key that has been removed, is of another deployment, or is mistyped or forged. Calls with it are refused.";
+  "The text is whole, but no signing key of the service verifies it: it is mistyped, of another deployment, was signed with a key that has been removed, or is forged. Calls with it are refused.";
 const ERASED = "Its environment does not exist: it was erased, or the key is of another deployment.";
 const NO_SESSION =
   "It looks like a viewer session, but no signing key of the service verifies it: it is cut off, of another deployment, was signed with a key that has been removed, or is forged. Calls with it are refused.";
@@ -222,7 +222,7 @@ const FoundKeys: FC<FoundKeysProps> = ({ keys, environment, isWhole }) => {
   const where = environment ? directoryName(environment) : "the deployment";
   if (keys.length === 0)
     return (
-      <p>{`Unknown: ${where} has no such key. It is of another deployment, or forged, or so old that a newer key has taken its place.`}</p>
+      <p>{`Unknown: ${where} has no such key. It is of another deployment, forged, or so old that a newer key has its place.`}</p>
     );
   const which = isWhole ? "It is this key" : keys.length === 1 ? "It may be this key" : "It may be one of these keys";
   const pathOf = (id: number) => (environment ? keyPath(environment, id) : operatorPath(id));

@@ -43,7 +43,6 @@ export async function listEnvironments(c: Call): Promise<Response> {
   const found = search === undefined ? ok(undefined) : await findGroups(c, search, further);
   if (!found.ok) return refuseWithPage(c, found.failure);
   const groups = found.value;
-  const isRest = further !== undefined;
   return respondWithPage(c, {
     title: search === undefined ? "Environments" : "Search",
     subline: search !== undefined && [
@@ -59,7 +58,7 @@ export async function listEnvironments(c: Call): Promise<Response> {
       <>
         <Done done={c.req.query("done")} results={DONE} />
         {(environments.length > 0 || isNothing(groups)) && (
-          <Environments {...{ environments, search, cursor: fields.cursor }} hasMore={next !== null} isRest={isRest} />
+          <Environments {...{ environments, search, cursor: fields.cursor }} hasMore={next !== null} />
         )}
         {groups && <FoundInEnvironments search={search ?? ""} {...groups} />}
       </>
@@ -67,20 +66,17 @@ export async function listEnvironments(c: Call): Promise<Response> {
   });
 }
 
-type Props = Record<"search" | "cursor", string | undefined> &
-  Record<"hasMore" | "isRest", boolean> & { environments: StoredEnvironment[] };
+type Props = Record<"search" | "cursor", string | undefined> & { environments: StoredEnvironment[]; hasMore: boolean };
 
 /** The environments of a page, or those whose names a search has found. */
-const Environments: FC<Props> = ({ environments, search, hasMore, cursor, isRest }) => {
+const Environments: FC<Props> = ({ environments, search, hasMore, cursor }) => {
   const isSearch = search !== undefined;
   const nextCursor = hasMore && !isSearch ? (environments.at(-1)?.name ?? null) : null;
   return (
     <List
       label="Environments"
       isEmpty={environments.length === 0}
-      empty={
-        isRest ? "Nothing further was found." : isSearch ? "Nothing was found. Try a shorter part of the name." : NONE
-      }
+      empty={isSearch ? "Nothing was found in what was read. Try a shorter part of the name." : NONE}
       paging={{ path: ENVIRONMENTS, fields: { search }, cursor, nextCursor }}
     >
       {isSearch && <h2>Environments</h2>}

@@ -56,10 +56,7 @@ const CONFLICT: Issue = {
     "now. Take over what you need, and save again.",
 };
 
-const UNCHANGED: Issue = {
-  path: [],
-  message: "Nothing differs from what is stored, so nothing was saved. Change a field.",
-};
+const UNCHANGED: Issue = { path: [], message: "Nothing differs, and nothing was saved." };
 
 const valuesOf = (group: ListedGroup): Values =>
   mapped((field) => (CONTENT[field].kind === "text" ? (group[field] ?? "") : prettyJson(group[field])));
