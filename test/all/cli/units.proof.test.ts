@@ -293,7 +293,7 @@ SSO_JWKS_URL=https://id.example.com:9443/jwks
       const files = await machine.run(
         "sh",
         "-c",
-        `ls ${folder}/*; stat -c '%U %a' ${folder} ${folder}/*; head -c 21 ${folder}/*/*`,
+        `ls -R ${folder}; stat -c '%U %a' ${folder} ${folder}/*; head -c 21 ${folder}/*/*`,
       );
       expect(files).toContain("registry.ndjson.age");
       // A second backup of the same second is refused.
