@@ -26,7 +26,7 @@ async function fill(client: UserGroupClient): Promise<void> {
     properties: { secret: MARK.repeat(20) },
     mapping: { [MARK]: "x" },
   }));
-  await Promise.all(groups.map((group) => client.ensure(group)));
+  for (const group of groups) await client.ensure(group);
   await client.removeByNumber({ teamId: 1, reason: MARK });
   await client.removeByNumber({ teamId: 2 });
   await client.purge({ teamId: 2 });
