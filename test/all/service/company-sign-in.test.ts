@@ -6,7 +6,7 @@ import { exportJWK, generateKeyPair, SignJWT } from "jose";
 import { it, onTestFinished } from "vitest";
 import { type Bundle, bundleOf } from "../../../cli/src/serve/bundle.ts";
 import { OperatorClient } from "../../../client/src/index.ts";
-import { PREVIOUS_RELEASE, recorded } from "../../support/node/releases.ts";
+import { recorded } from "../../support/node/releases.ts";
 import { newState, type SkewedService, type State, startSkewed } from "../../support/node/skewed-workerd.ts";
 
 /** The sign-in with a company over sockets, also while releases follow one another. */
@@ -16,7 +16,8 @@ const SSO = { SSO_HEADER: "X-Assertion", SSO_ISSUER: "https://sso.example.com", 
 const PAGE = "/console/sessions";
 
 const now = (): Bundle => bundleOf({ isNew: () => undefined });
-const before = (): Bundle => recorded(PREVIOUS_RELEASE).worker;
+/** The last release that does not know this sign-in. */
+const before = (): Bundle => recorded("1.0.0").worker;
 
 /** A provider on this machine: its keys, how to sign, and the state of services that are set up for it. */
 async function newProvider() {
