@@ -1,32 +1,43 @@
-import { MultiBar } from "cli-progress";
+import { clearLine, cursorTo } from "node:readline";
 
-/** Shows the progress of a command on standard error if that is a terminal; otherwise it prints only its notes. */
+const MS_BETWEEN_UPDATES = 100;
+
+/** Shows the progress of a command in a line on standard error if that is a terminal; otherwise it prints only its notes. */
 export class Progress {
-  readonly #bars: MultiBar | undefined;
-  readonly #bar: ReturnType<MultiBar["create"]> | undefined;
+  readonly #total: number;
+  readonly #isShown: boolean;
+  #updatedAt = Number.NEGATIVE_INFINITY;
 
   /** `total` is the last value of `update`, or 0 if that is unknown. */
   constructor(total: number, isShown = process.stderr.isTTY) {
-    if (!isShown) return;
-    const format = total > 0 ? "{bar} {percentage}%  {status}" : "{status}";
-    // Neither line wrapping nor the cursor is switched off, so a command that is killed leaves the terminal as it was.
-    this.#bars = new MultiBar({ format, barsize: 20, clearOnComplete: true, linewrap: true, stream: process.stderr });
-    this.#bar = this.#bars.create(total, 0, { status: "" });
+    this.#total = total;
+    this.#isShown = isShown;
   }
 
   update(value: number, status: string): void {
-    this.#bar?.update(value, { status });
+    const now = performance.now();
+    if (!this.#isShown || now - this.#updatedAt < MS_BETWEEN_UPDATES) return;
+    this.#updatedAt = now;
+    const share = this.#total > 0 ? `${Math.floor((100 * value) / this.#total)}%  ` : "";
+    this.#clear();
+    // A line that wraps could not be cleared.
+    process.stderr.write(`${share}${status}`.slice(0, process.stderr.columns - 1));
   }
 
   /** Prints a line above the progress. */
   note(text: string): void {
-    if (this.#bars) this.#bars.log(`${text}\n`);
-    else console.error(text);
+    this.#clear();
+    console.error(text);
   }
 
+  /** Removes the progress. */
   stop(): void {
-    // Prints the notes that are still queued.
-    this.#bars?.update();
-    this.#bars?.stop();
+    this.#clear();
+  }
+
+  #clear(): void {
+    if (!this.#isShown) return;
+    cursorTo(process.stderr, 0);
+    clearLine(process.stderr, 0);
   }
 }

@@ -1,5 +1,4 @@
 import { pipeline } from "node:stream/promises";
-import { stringify } from "csv-stringify/sync";
 import { CommandError } from "../../../../common/command-error.ts";
 import { onSystemError } from "../../support/errors.ts";
 import { jsonLineOf } from "../../support/printable.ts";
@@ -57,21 +56,24 @@ export async function* csvOf(pages: Groups, { delimiter, bom }: CsvForm): AsyncG
     "team_id",
     ...columns.map(({ field, key }) => `${field}.${key}`),
   ];
-  const textOf = (records: string[][]) =>
-    // It would leave a lone line feed without quotation marks.
-    stringify(records, { delimiter, record_delimiter: "\r\n", quoted_match: /[\r\n]/ });
-  yield (bom ? "\ufeff" : "") + textOf([header]);
+  yield (bom ? "\ufeff" : "") + recordOf(header, delimiter);
   for (let start = 0; start < rows.length; start += ROWS_AT_ONCE)
-    yield textOf(
-      rows.slice(start, start + ROWS_AT_ONCE).map((row) => {
-        const cells = [...row.cells, ...columns.map(({ field, key }) => row.objects.get(field)?.get(key) ?? "")];
-        return cells.map(escapeFormula);
-      }),
-    );
+    yield rows
+      .slice(start, start + ROWS_AT_ONCE)
+      .map(({ cells, objects }) => [...cells, ...columns.map(({ field, key }) => objects.get(field)?.get(key) ?? "")])
+      .map((cells) => recordOf(cells.map(escapeFormula), delimiter))
+      .join("");
   if (otherValues > 0)
     console.error(
       `Values that are not texts, or are empty: ${otherValues}. An import of this CSV changes none of them in groups that exist, and makes texts of them in new ones. NDJSON keeps them.`,
     );
+}
+
+/** The record of these cells with its end, by RFC 4180. */
+function recordOf(cells: readonly string[], delimiter: string): string {
+  const quoted = (cell: string) =>
+    /["\r\n]/.test(cell) || cell.includes(delimiter) ? `"${cell.replaceAll('"', '""')}"` : cell;
+  return `${cells.map(quoted).join(delimiter)}\r\n`;
 }
 
 async function collected(pages: Groups) {
