@@ -37,11 +37,21 @@ export const byId = (description: string) => ({
   },
 });
 
-/** The answer to a list. `name` is that of the schema among the components. */
-export const page = (name: string, schema: z.ZodType) => ({
-  description: "One page, and the cursor of the next.",
-  content: { name, schema },
+/** The JSON of a success. `name` is that of its schema among the components. */
+export const content = (name: string, fields: z.core.$ZodLooseShape) => ({
+  name,
+  schema: z.strictObject({ success: Success, ...fields }),
 });
+
+/** The answer to a list. */
+export const page = (name: string, fields: z.core.$ZodLooseShape) => ({
+  description: "One page, and the cursor of the next.",
+  content: content(name, fields),
+});
+
+/** The answer to a list whose last page has no cursor. */
+export const pageOrLast = (name: string, fields: z.core.$ZodLooseShape) =>
+  page(name, { ...fields, next_cursor: NextCursor });
 
 /** It has the form of a real token, and no service has signed it. */
 export const EXAMPLE_TOKEN = "ugt_testing_AQJrMQRhY21lAAAAAAAAAAGbCIoNXZIVs6cFX4dKfd6FJ4rnnbn1ZAnbJ2Nx6XxVlA";
@@ -62,8 +72,8 @@ export const KeyTimes = {
   revoked_at: timeOrNull("When it was revoked, or, within the grace of a roll, when it will be; or null."),
 };
 
-/** The answer to a call that returns nothing. */
-export const Done = z.strictObject({ success: Success });
+/** The JSON of a call that returns nothing. */
+export const DONE = content("Done", {});
 
 /** `next_cursor` of a page. */
 export const NextCursor = field(z.string().nullable(), "The cursor of the next page, or null on the last one.", null);

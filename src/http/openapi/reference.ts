@@ -1,19 +1,15 @@
 import * as z from "zod";
 import packageFile from "../../../package.json" with { type: "json" };
-import { field, Success } from "./fields.ts";
+import { content, field } from "./fields.ts";
 import type { Operations } from "./operation.ts";
 
 const { version } = packageFile;
 
-const Health = z.strictObject({
-  success: Success,
-  version: field(z.string(), "The version of the service.", version),
-});
+const Version = field(z.string(), "The version of the service.", version);
 
-const Readiness = z.strictObject({
-  success: Success,
+const READINESS = content("Readiness", {
   ready: field(z.literal(true), "The service can serve calls.", true),
-  version: field(z.string(), "The version of the service.", version),
+  version: Version,
   jurisdiction: field(
     z.enum(["eu", "us"]).nullable(),
     "Where the platform keeps all data, or null for no restriction.",
@@ -23,10 +19,9 @@ const Readiness = z.strictObject({
 
 const link = (what: string, path: string) => field(z.string(), `The path of ${what}.`, path);
 
-const Service = z.strictObject({
-  success: Success,
+const SERVICE = content("Service", {
   name: field(z.literal("user-group-service"), "The name of the service."),
-  version: Health.shape.version,
+  version: Version,
   links: field(
     z.strictObject({
       openapi: link("this document", "/openapi.json"),
@@ -49,7 +44,7 @@ export const referenceOperations = {
     summary: "Check that the service can serve calls",
     description:
       "Asks the registry, at most every 5 seconds, whether it answers and its storage can be read and written. It takes no credential. HEAD is answered as well.",
-    answer: { description: "It can.", content: { name: "Readiness", schema: Readiness } },
+    answer: { description: "It can.", content: READINESS },
     refusals: ["not_ready"],
   },
   "GET /": {
@@ -58,7 +53,7 @@ export const referenceOperations = {
     description: "HEAD is answered as well.",
     answer: {
       description: "What is here.",
-      content: { name: "Service", schema: Service },
+      content: SERVICE,
       headers: ["Vary"],
     },
     redirectDescription:
@@ -68,7 +63,7 @@ export const referenceOperations = {
     id: "checkHealth",
     summary: "Check that the service is configured",
     description: "HEAD is answered as well.",
-    answer: { description: "It is.", content: { name: "Health", schema: Health } },
+    answer: { description: "It is.", content: content("Health", { version: Version }) },
   },
   "GET /openapi.json": {
     id: "describeApi",

@@ -6,18 +6,18 @@ import type { Issue } from "../../../common/issue.ts";
 import { ok, type Result } from "../../../common/result.ts";
 import type { FailureOf } from "../../domain/failure.ts";
 import type { CallEnv, RequestContext } from "../app-env.ts";
-import { lazy, Workspace } from "../resources/fields.ts";
+import { lazy, transformed, Workspace } from "../resources/fields.ts";
 import { refuseRequest } from "../response/failures.ts";
 import { validate } from "./body/validate.ts";
 
 /** The fields of a query by which an operator names an environment. */
 export const EnvironmentQuery = lazy(() =>
-  z.pipe(
+  transformed(
     z.strictObject({
       workspace: Workspace(),
-      environment: z.enum(["Customer", "Testing", "untagged"], { error: "Give Customer, Testing or untagged." }),
+      environment: z.enum(["Customer", "Testing", "untagged"], "Give Customer, Testing or untagged."),
     }),
-    z.transform(({ workspace, environment }) => ({ workspace, tag: environment === "untagged" ? null : environment })),
+    ({ workspace, environment }) => ({ workspace, tag: environment === "untagged" ? null : environment }),
   ),
 );
 

@@ -57,17 +57,21 @@ export const refuseValue = (payload: Payload, message: string, path: string[] = 
   return z.NEVER;
 };
 
+/** A schema whose output is what `read` makes of that of another. To refuse a value, `read` calls `refuseValue`. */
+export const transformed = <Given extends z.ZodMiniType, Value>(
+  schema: Given,
+  read: (given: z.output<Given>, payload: Payload) => Value,
+) => z.pipe(schema, z.transform(read));
+
 /** No control characters, in escapes that regular expressions of all languages read. */
 const ONE_LINE = "^[^\\x00-\\x1f\\x7f-\\x9f]*$";
 
 /** A text of one line: 1 to `unitsMax` UTF-16 code units, without control characters. */
 export const label = (unitsMax: number = TEXT_UNITS_MAX) =>
   withMeta(
-    z.string({ error: `Give ${describeText(unitsMax)}.` }).check(
-      z.refine((value) => isText(value, unitsMax), { error: `Give ${describeText(unitsMax)}.` }),
-      z.refine((value) => !/\p{Cc}/u.test(value), {
-        error: "Leave out control characters, such as line breaks and tabs.",
-      }),
+    z.string(`Give ${describeText(unitsMax)}.`).check(
+      z.refine((value) => isText(value, unitsMax), `Give ${describeText(unitsMax)}.`),
+      z.refine((value) => !/\p{Cc}/u.test(value), "Leave out control characters, such as line breaks and tabs."),
     ),
     { minLength: 1, maxLength: unitsMax, pattern: ONE_LINE },
   );
@@ -90,18 +94,15 @@ const nestsDeeper = (value: unknown, levels: number): boolean =>
  */
 export const JsonObject = (bytesMax: number, what: string, isNullable = false) =>
   withMeta(
-    z.pipe(
-      z.unknown(),
-      z.transform((value: unknown, payload: Payload) => {
-        if (!isObject(value)) return refuseValue(payload, `Give an object${isNullable ? ", or null" : ""}.`);
-        if (nestsDeeper(value, PROPERTIES_DEPTH_MAX))
-          return refuseValue(payload, `Nest at most ${PROPERTIES_DEPTH_MAX} levels.`);
-        const json = JSON.stringify(value);
-        const message = sizeRefusal(what, json, bytesMax);
-        if (message) refuseValue(payload, message);
-        return json;
-      }),
-    ),
+    transformed(z.unknown(), (value, payload) => {
+      if (!isObject(value)) return refuseValue(payload, `Give an object${isNullable ? ", or null" : ""}.`);
+      if (nestsDeeper(value, PROPERTIES_DEPTH_MAX))
+        return refuseValue(payload, `Nest at most ${PROPERTIES_DEPTH_MAX} levels.`);
+      const json = JSON.stringify(value);
+      const message = sizeRefusal(what, json, bytesMax);
+      if (message) refuseValue(payload, message);
+      return json;
+    }),
     { type: "object", additionalProperties: true },
   );
 
@@ -111,32 +112,26 @@ export const Reason = lazy(() => z.optional(label()));
 /** A whole number of seconds between these bounds, both included. */
 export const seconds = (min: number, max: number) =>
   z
-    .int({ error: "Give a whole number of seconds." })
-    .check(
-      z.gte(min, { error: `Give ${min} to ${max} seconds.` }),
-      z.lte(max, { error: `Give ${min} to ${max} seconds.` }),
-    );
+    .int("Give a whole number of seconds.")
+    .check(z.gte(min, `Give ${min} to ${max} seconds.`), z.lte(max, `Give ${min} to ${max} seconds.`));
 
 /** `grace_seconds` */
 export const Grace = () => z._default(seconds(0, GRACE_SECONDS_MAX), 0);
 
 const ListCursor = lazy(() =>
-  z.pipe(
-    z.string(),
-    z.transform((value: string, payload: Payload) => {
-      const cursor = parseCursor(value);
-      if (cursor) return cursor;
-      return refuseValue(payload, "Give the next_cursor of the page before this one, as it came.");
-    }),
-  ),
+  transformed(z.string(), (value, payload) => {
+    const cursor = parseCursor(value);
+    if (cursor) return cursor;
+    return refuseValue(payload, "Give the next_cursor of the page before this one, as it came.");
+  }),
 );
 
 const limitMessage = `Give a whole number from 1 to ${LIST_ITEMS_MAX}.`;
 
 const Limit = lazy(() =>
-  z
-    .pipe(z.string().check(z.regex(/^[1-9]\d{0,3}$/, { error: limitMessage })), z.transform(Number))
-    .check(z.refine((limit) => limit <= LIST_ITEMS_MAX, { error: limitMessage })),
+  transformed(z.string().check(z.regex(/^[1-9]\d{0,3}$/, limitMessage)), Number).check(
+    z.refine((limit) => limit <= LIST_ITEMS_MAX, limitMessage),
+  ),
 );
 
 /** `limit`, the most items on one page. `initial` is the default. */
@@ -150,22 +145,16 @@ export const pageFields = () => ({
 
 /** The query of a list in the order of numbers, without filters. */
 export const numberedQuery = () =>
-  z.pipe(
-    z.strictObject(pageFields()),
-    z.transform(({ cursor, limit }, payload: Payload) => {
-      if (typeof cursor?.start !== "string" && cursor?.search === undefined)
-        return { start: cursor?.start ?? 0, limit };
-      return refuseValue(payload, "Give the next_cursor of a page of this list, as it came.", ["cursor"]);
-    }),
-  );
+  transformed(z.strictObject(pageFields()), ({ cursor, limit }, payload) => {
+    if (typeof cursor?.start !== "string" && cursor?.search === undefined) return { start: cursor?.start ?? 0, limit };
+    return refuseValue(payload, "Give the next_cursor of a page of this list, as it came.", ["cursor"]);
+  });
 
 /** The slug of a workspace, as `WORKSPACE` has it. */
 export const Workspace = lazy(() =>
-  z.string({ error: "Give the workspace's slug." }).check(
-    z.regex(WORKSPACE, {
-      error: "Give a slug: 1 to 40 lower-case letters, digits and hyphens, no hyphen first.",
-    }),
-  ),
+  z
+    .string("Give the workspace's slug.")
+    .check(z.regex(WORKSPACE, "Give a slug: 1 to 40 lower-case letters, digits and hyphens, no hyphen first.")),
 );
 
 const AUDIENCE_MESSAGE =
@@ -173,9 +162,7 @@ const AUDIENCE_MESSAGE =
 
 /** The environment that a caller expects a credential to be of. */
 export const Audience = lazy(() =>
-  z
-    .string({ error: AUDIENCE_MESSAGE })
-    .check(z.refine((name) => findEnvironment(name) !== undefined, { error: AUDIENCE_MESSAGE })),
+  z.string(AUDIENCE_MESSAGE).check(z.refine((name) => findEnvironment(name) !== undefined, AUDIENCE_MESSAGE)),
 );
 
 /** The part of a name that a list shows: without outer blanks, the blank of Braille, and what fonts ignore (Unicode, UAX 44). */
@@ -184,25 +171,21 @@ export const visiblePart = (name: string): string =>
 
 /** The origin of pages, as browsers write it. */
 export const Origin = lazy(() =>
-  z.pipe(
-    z.string({ error: "Give an origin, a string such as https://app.example.com." }),
-    z.transform((text: string, payload: Payload) => {
-      const origin = normalizeOrigin(text);
-      if (origin.ok) return origin.value;
-      return refuseValue(payload, origin.failure);
-    }),
-  ),
+  transformed(z.string("Give an origin, a string such as https://app.example.com."), (text, payload) => {
+    const origin = normalizeOrigin(text);
+    return origin.ok ? origin.value : refuseValue(payload, origin.failure);
+  }),
 );
 
 /** The name of a key. Lists show it beside other names, so it must be visible and must not imitate another. */
 export const KeyName = lazy(() =>
   label().check(
     // An empty name has its issue already.
-    z.refine((name) => name === "" || visiblePart(name) !== "", { error: "Give at least one visible character." }),
-    z.refine((name) => !/[\p{Cf}\p{Co}\p{Cs}\p{Zl}\p{Zp}]/u.test(name), {
-      error:
-        "Leave out characters that are not visible: zero-width characters, marks of the text's direction, line separators and characters of private use.",
-    }),
+    z.refine((name) => name === "" || visiblePart(name) !== "", "Give at least one visible character."),
+    z.refine(
+      (name) => !/[\p{Cf}\p{Co}\p{Cs}\p{Zl}\p{Zp}]/u.test(name),
+      "Leave out characters that are not visible: zero-width characters, marks of the text's direction, line separators and characters of private use.",
+    ),
   ),
 );
 

@@ -11,7 +11,7 @@ import { directoryOf } from "../../durable-objects.ts";
 import { registryFor } from "../../request/admit-caller.ts";
 import { pathNumber } from "../../request/query.ts";
 import { ActorQuery, Since } from "../../resources/events/wire.ts";
-import { Label, lazy, refuseValue } from "../../resources/fields.ts";
+import { Label, lazy, refuseValue, transformed } from "../../resources/fields.ts";
 import { EnvironmentName } from "../components/detail.tsx";
 import { EVENT_WORDS, Feed, type Line, linesOf } from "../components/events.tsx";
 import { Filter, Select, TextField } from "../components/form.tsx";
@@ -48,18 +48,15 @@ const DAY = "Give a day such as 2026-01-31.";
 /** The first millisecond of a day in UTC, or of the day after it. A time with its zone is taken too. */
 const dayField = (isEnd: boolean) =>
   z.pipe(
-    z.pipe(
-      z.string().check(z.refine((text) => DAY_FORMAT.test(text) || Since().safeParse(text).success, { error: DAY })),
-      z.transform((text: string) => (DAY_FORMAT.test(text) ? `${text}T00:00:00Z` : text)),
+    transformed(
+      z.string().check(z.refine((text) => DAY_FORMAT.test(text) || Since().safeParse(text).success, DAY)),
+      (text) => (DAY_FORMAT.test(text) ? `${text}T00:00:00Z` : text),
     ),
-    z.pipe(
-      Since(),
-      z.transform((time: number) => (isEnd ? time + DAY_MS : time)),
-    ),
+    transformed(Since(), (time) => (isEnd ? time + DAY_MS : time)),
   );
 
-const FIRST_PAGE = { error: "Open the first page again." };
-const numberField = () => z.pipe(z.string().check(z.regex(/^[1-9]\d{0,14}$/, FIRST_PAGE)), z.transform(Number));
+const FIRST_PAGE = "Open the first page again.";
+const numberField = () => transformed(z.string().check(z.regex(/^[1-9]\d{0,14}$/, FIRST_PAGE)), Number);
 
 const ENVIRONMENT = "Choose an environment, the deployment or all.";
 const WITHOUT_ENVIRONMENT = "Choose an environment: each has a key and a group with this number.";
@@ -74,11 +71,11 @@ const EventsQuery = lazy(() =>
       environment: z.optional(
         z.string().check(z.refine((name) => name === DEPLOYMENT || findEnvironment(name) !== undefined, ENVIRONMENT)),
       ),
-      type: z.optional(z.enum(EVENT_TYPES, { error: "Choose a type of event." })),
+      type: z.optional(z.enum(EVENT_TYPES, "Choose a type of event.")),
       actor: z.optional(ActorQuery()),
       user_group_id: z.optional(Label()),
       team_id: z.optional(numberField()),
-      days: z.optional(z.enum(Object.keys(DAYS), { error: "Choose days." })),
+      days: z.optional(z.enum(Object.keys(DAYS), "Choose days.")),
       since: z.optional(dayField(false)),
       until: z.optional(dayField(true)),
       each: z.optional(z.literal("yes", FIRST_PAGE)),

@@ -1,17 +1,6 @@
 import * as z from "zod";
 import { SCOPES } from "../../../domain/credentials/rights.ts";
-import {
-  byId,
-  Done,
-  field,
-  KeyTimes,
-  NextCursor,
-  number,
-  page,
-  Success,
-  Tag,
-  Workspace,
-} from "../../openapi/fields.ts";
+import { byId, content, DONE, field, KeyTimes, number, pageOrLast, Tag, Workspace } from "../../openapi/fields.ts";
 import type { Operations } from "../../openapi/operation.ts";
 import { describe, describeFields, graceOf, pageOf } from "../../openapi/request-fields.ts";
 import { ReasonBody, RollKeyBody } from "../fields.ts";
@@ -38,18 +27,9 @@ const ApiKey = z
 /** It has the form of a real key, and no service has signed it. */
 const EXAMPLE_KEY = "ugk_testing_AQJrMQRhY21lAAAAAAAAAAH1capqLmkHLy3gewcjFy7rxfj97h86DsxjIpgwdztY8A";
 
-const Key = field(z.string(), "The key itself. No other answer shows it.", EXAMPLE_KEY);
-
-const IssuedKey = z.strictObject({
-  success: Success,
+const ISSUED_KEY = content("IssuedKey", {
   api_key: field(ApiKey, "The key's properties."),
-  key: Key,
-});
-
-const ListedKeys = z.strictObject({
-  success: Success,
-  api_keys: field(z.array(ApiKey), "One page of keys, oldest first."),
-  next_cursor: NextCursor,
+  key: field(z.string(), "The key itself. No other answer shows it.", EXAMPLE_KEY),
 });
 
 const AN_ENVIRONMENT = { workspace: "acme", environment: "Testing" };
@@ -76,7 +56,7 @@ export const apiKeyOperations = {
       }),
       example: { ...AN_ENVIRONMENT, name: "backend", access: "write", expires_in_seconds: 7_776_000 },
     },
-    answer: { status: 201, description: "The key.", content: { name: "IssuedKey", schema: IssuedKey } },
+    answer: { status: 201, description: "The key.", content: ISSUED_KEY },
   },
   "GET /api/keys": {
     id: "listKeys",
@@ -84,7 +64,7 @@ export const apiKeyOperations = {
     description:
       "The keys of an environment, revoked and expired ones included, page by page. The list never shows a key itself.",
     query: { schema: describeFields(KeysQuery(), pageOf("keys")), example: { limit: 10 } },
-    answer: page("ListedKeys", ListedKeys),
+    answer: pageOrLast("ListedKeys", { api_keys: field(z.array(ApiKey), "One page of keys, oldest first.") }),
   },
   "POST /api/keys/:id/roll": {
     id: "rollKey",
@@ -97,7 +77,7 @@ export const apiKeyOperations = {
       schema: describeFields(RollKeyBody(), { grace_seconds: graceOf("key") }),
       example: { grace_seconds: 3600 },
     },
-    answer: { status: 201, description: "The new key.", content: { name: "IssuedKey", schema: IssuedKey } },
+    answer: { status: 201, description: "The new key.", content: ISSUED_KEY },
     refusals: ["api_key_not_found"],
   },
   "DELETE /api/keys/:id": {
@@ -107,7 +87,7 @@ export const apiKeyOperations = {
     destroys: "A revoked key never becomes valid again.",
     ...BY_ID,
     body: { name: "ReasonBody", schema: ReasonBody(), example: { reason: "found in a public repository" } },
-    answer: { description: "The key is revoked.", content: { name: "Done", schema: Done } },
+    answer: { description: "The key is revoked.", content: DONE },
     refusals: ["api_key_not_found"],
   },
 } satisfies Operations;

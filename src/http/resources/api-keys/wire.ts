@@ -7,10 +7,10 @@ import {
   KeyName,
   lazy,
   numberedQuery,
-  type Payload,
   Reason,
   refuseValue,
   timesOf,
+  transformed,
   Workspace,
 } from "../fields.ts";
 
@@ -20,30 +20,30 @@ export const KeysQuery = lazy(() => numberedQuery());
 const scopesMessage = `Give a list of one scope or more, each once: ${SCOPES.join(", ")}.`;
 
 export const Scopes = lazy(() =>
-  z.array(z.enum(SCOPES, { error: scopesMessage }), { error: scopesMessage }).check(
-    z.minLength(1, { error: scopesMessage }),
-    z.refine((scopes) => new Set(scopes).size === scopes.length, { error: scopesMessage }),
+  z.array(z.enum(SCOPES, scopesMessage), scopesMessage).check(
+    z.minLength(1, scopesMessage),
+    z.refine((scopes) => new Set(scopes).size === scopes.length, scopesMessage),
   ),
 );
 
 /** POST /api/keys */
 export const IssueKeyBody = lazy(() =>
-  z.pipe(
+  transformed(
     z.strictObject({
       workspace: Workspace(),
-      environment: z.nullable(z.enum(["Customer", "Testing"], { error: 'Give "Customer", "Testing" or null.' })),
+      environment: z.nullable(z.enum(["Customer", "Testing"], 'Give "Customer", "Testing" or null.')),
       name: KeyName(),
-      access: z.optional(z.enum(["read", "write"], { error: 'Give "read" or "write".' })),
+      access: z.optional(z.enum(["read", "write"], 'Give "read" or "write".')),
       scopes: z.optional(Scopes()),
       expires_in_seconds: Expiry(),
-      location: z.optional(z.enum(LOCATIONS, { error: `Give one of ${LOCATIONS.join(", ")}.` })),
+      location: z.optional(z.enum(LOCATIONS, `Give one of ${LOCATIONS.join(", ")}.`)),
       reason: Reason(),
     }),
-    z.transform(({ access, scopes, ...fields }, payload: Payload) => {
+    ({ access, scopes, ...fields }, payload) => {
       if (access && scopes) refuseValue(payload, "Give either access or scopes.", ["scopes"]);
       const grant: Grant = scopes ? { scopes } : { access: access ?? "write" };
       return { ...fields, grant };
-    }),
+    },
   ),
 );
 

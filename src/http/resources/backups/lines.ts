@@ -15,7 +15,7 @@ import { grantOf, ROLES, SCOPES } from "../../../domain/credentials/rights.ts";
 import { DAY_FORMAT } from "../../../domain/days.ts";
 import { jsonOfStored } from "../../../domain/user-groups/published-content.ts";
 import { EVENT_TYPES, type EventDetails, LOCATIONS } from "../../../records.ts";
-import { KeyName, Label, lazy } from "../fields.ts";
+import { KeyName, Label, lazy, transformed } from "../fields.ts";
 import { OperatorName } from "../operators/wire.ts";
 import { valueSchema } from "../user-groups/wire.ts";
 
@@ -55,28 +55,28 @@ const number = (): Codec<number> => plain(z.int().check(z.gte(1), z.lte(NUMBER_M
 /** A time in milliseconds since 1970. */
 const time = (): Codec<number> => {
   const text = z.string().check(z.regex(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/));
-  const parsed = z.pipe(z.pipe(text, z.transform(Date.parse)), z.int());
+  const parsed = z.pipe(transformed(text, Date.parse), z.int());
   return plain(parsed, (milliseconds) => `"${new Date(milliseconds).toISOString()}"`);
 };
 
 /** Exactly `length` bytes. */
 const bytes = (length: number): Codec<ArrayBuffer> => {
   const text = z.string().check(z.regex(RegExp(`^[\\w-]{${Math.ceil((length * 4) / 3)}}$`)));
-  const parsed = z.pipe(
-    text,
-    z.transform((value) => fromBase64url(value).buffer),
-  );
+  const parsed = transformed(text, (value) => fromBase64url(value).buffer);
   return plain(parsed, (value) => `"${toBase64url(new Uint8Array(value))}"`);
 };
 
 /** The rights of an API key, as `toRights` writes them. */
 const apiKeyRights = (): Codec<string> =>
   plain(
-    z.string().check(
-      z.refine((rights) => grantOf(rights).access !== null || rights.split(" ").every(isScope), {
-        error: "Give read, write, or scopes with blanks between them.",
-      }),
-    ),
+    z
+      .string()
+      .check(
+        z.refine(
+          (rights) => grantOf(rights).access !== null || rights.split(" ").every(isScope),
+          "Give read, write, or scopes with blanks between them.",
+        ),
+      ),
   );
 
 const isScope = (word: string): boolean => SCOPES.some((scope) => scope === word);

@@ -1,11 +1,10 @@
 import * as z from "zod";
-import { field, Success } from "../../openapi/fields.ts";
+import { content, field } from "../../openapi/fields.ts";
 import type { Operations } from "../../openapi/operation.ts";
 import { describeFields } from "../../openapi/request-fields.ts";
 import { BackupQuery, RestoreQuery } from "./wire.ts";
 
-const Restored = z.strictObject({
-  success: Success,
+const RESTORED = content("Restored", {
   page: field(z.int(), "The number of the page that was taken.", 1),
   done: field(z.boolean(), "Whether it was the last one.", false),
 });
@@ -43,7 +42,7 @@ export const backupOperations = {
       example: {},
     },
     rawBody: "application/x-ndjson",
-    answer: { description: "The page was taken.", content: { name: "Restored", schema: Restored } },
+    answer: { description: "The page was taken.", content: RESTORED },
     refusals: ["environment_not_empty", "unexpected_page", "invalid_backup"],
   },
 } satisfies Operations;

@@ -1,5 +1,5 @@
 import * as z from "zod/mini";
-import { lazy } from "../fields.ts";
+import { lazy, transformed } from "../fields.ts";
 
 /** GET /api/backup */
 export const BackupQuery = lazy(() =>
@@ -10,10 +10,7 @@ export const BackupQuery = lazy(() =>
 
 const flag = () =>
   z._default(
-    z.pipe(
-      z.enum(["true", "false"], { error: "Give true or false." }),
-      z.transform((text) => text === "true"),
-    ),
+    transformed(z.enum(["true", "false"], "Give true or false."), (text) => text === "true"),
     false,
   );
 

@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { Audience, EXAMPLE_TOKEN, field, Success, timeOrNull } from "../../openapi/fields.ts";
+import { Audience, content, EXAMPLE_TOKEN, field, timeOrNull } from "../../openapi/fields.ts";
 import type { Operations } from "../../openapi/operation.ts";
 import { describeFields } from "../../openapi/request-fields.ts";
 import { EXPLAINED_KINDS } from "../../operations/explain-credential.ts";
@@ -39,8 +39,7 @@ const ExplainedCredential = z
   ReturnType<typeof explanationBody>
 >;
 
-const Explained = z.strictObject({
-  success: Success,
+const EXPLAINED = content("Explained", {
   credential: field(ExplainedCredential, "The credential, without its text."),
 });
 
@@ -62,6 +61,6 @@ export const credentialOperations = {
       }),
       example: { credential: EXAMPLE_TOKEN, audience: "acme/Testing" },
     },
-    answer: { description: "The reasons, or none.", content: { name: "Explained", schema: Explained } },
+    answer: { description: "The reasons, or none.", content: EXPLAINED },
   },
 } satisfies Operations;

@@ -9,7 +9,7 @@ const MESSAGE = "Give the credential, a string that is not empty.";
 /** POST /api/credentials/explain */
 export const ExplainBody = lazy(() =>
   z.strictObject({
-    credential: z.string({ error: MESSAGE }).check(z.minLength(1, { error: MESSAGE })),
+    credential: z.string(MESSAGE).check(z.minLength(1, MESSAGE)),
     audience: z.optional(Audience()),
     origin: z.optional(Origin()),
   }),

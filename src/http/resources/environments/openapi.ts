@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { LOCATIONS } from "../../../records.ts";
-import { Done, field, NextCursor, page, Success, Tag, time, Workspace } from "../../openapi/fields.ts";
+import { DONE, field, pageOrLast, Tag, time, Workspace } from "../../openapi/fields.ts";
 import type { Operations } from "../../openapi/operation.ts";
 import { describeFields, pageOf } from "../../openapi/request-fields.ts";
 import { ReasonBody } from "../fields.ts";
@@ -17,12 +17,6 @@ const Environment = z
   ReturnType<typeof environmentBody>
 >;
 
-const ListedEnvironments = z.strictObject({
-  success: Success,
-  environments: field(z.array(Environment), "One page of environments, oldest first."),
-  next_cursor: NextCursor,
-});
-
 /** The calls on environments. */
 export const environmentOperations = {
   "GET /api/environments": {
@@ -30,7 +24,9 @@ export const environmentOperations = {
     summary: "List environments",
     description: "The environments of the deployment. An environment is recorded before its first API key is issued.",
     query: { schema: describeFields(EnvironmentsQuery(), pageOf("environments")), example: { limit: 10 } },
-    answer: page("ListedEnvironments", ListedEnvironments),
+    answer: pageOrLast("ListedEnvironments", {
+      environments: field(z.array(Environment), "One page of environments, oldest first."),
+    }),
   },
   "DELETE /api/environments": {
     id: "eraseEnvironment",
@@ -47,7 +43,7 @@ export const environmentOperations = {
       example: { confirm: "acme/Testing" },
     },
     body: { name: "ReasonBody", schema: ReasonBody(), example: { reason: "contract ended" } },
-    answer: { description: "It is erased.", content: { name: "Done", schema: Done } },
+    answer: { description: "It is erased.", content: DONE },
     refusals: ["environment_not_found"],
   },
 } satisfies Operations;

@@ -9,7 +9,7 @@ export const EnvironmentsQuery = lazy(() => numberedQuery());
 /** DELETE /api/environments, besides the environment. */
 export const EraseQuery = lazy(() =>
   z.strictObject({
-    confirm: z.string({ error: "Give workspace/environment, if you mean to erase this environment." }),
+    confirm: z.string("Give workspace/environment, if you mean to erase this environment."),
   }),
 );
 

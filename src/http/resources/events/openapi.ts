@@ -1,13 +1,12 @@
 import * as z from "zod";
-import { field, page, Success } from "../../openapi/fields.ts";
+import { field, page } from "../../openapi/fields.ts";
 import type { Operations } from "../../openapi/operation.ts";
 import { describeFields, EVENTS_LIMIT } from "../../openapi/request-fields.ts";
 import { ListedGroup } from "../user-groups-by-number/openapi.ts";
 import { Event } from "./event-schema.ts";
 import { EventsQuery } from "./wire.ts";
 
-const ListedEvents = z.strictObject({
-  success: Success,
+const LISTED_EVENTS = page("ListedEvents", {
   events: field(z.array(Event), "One page of events, oldest first."),
   next_cursor: field(z.string(), "The cursor to poll with next.", "WzJd"),
   has_more: field(z.boolean(), "Whether there are more events now.", false),
@@ -38,7 +37,7 @@ export const eventOperations = {
       }),
       example: { limit: 10, type: "user_group.updated" },
     },
-    answer: page("ListedEvents", ListedEvents),
+    answer: LISTED_EVENTS,
     refusals: ["cursor_expired"],
   },
 } satisfies Operations;

@@ -3,34 +3,28 @@ import { EVENTS_DEFAULT } from "../../../../common/limits.ts";
 import { millisecondsFrom } from "../../../../common/rfc-3339.ts";
 import { type ActorFilter, changedIn } from "../../../domain/feed/event.ts";
 import { EVENT_TYPES, type StoredEvent } from "../../../records.ts";
-import { Label, lazy, limitField, type Payload, refuseValue, time } from "../fields.ts";
+import { Label, lazy, limitField, refuseValue, time, transformed } from "../fields.ts";
 
 const ACTOR = /^(?:(api_key|operator):([1-9]\d{0,14})|(operator):bootstrap|(system))$/;
 
 /** A time, parsed to milliseconds since 1970. */
 export const Since = lazy(() =>
-  z.pipe(
-    z.string(),
-    z.transform((text: string, payload: Payload) => {
-      const since = millisecondsFrom(text);
-      if (!Number.isNaN(since)) return since;
-      return refuseValue(payload, "Give a time such as 2026-01-31T09:00:00Z. Write a plus sign as %2B.");
-    }),
-  ),
+  transformed(z.string(), (text, payload) => {
+    const since = millisecondsFrom(text);
+    if (!Number.isNaN(since)) return since;
+    return refuseValue(payload, "Give a time such as 2026-01-31T09:00:00Z. Write a plus sign as %2B.");
+  }),
 );
 
 /** An actor, such as `api_key:3`, parsed to a filter of events. */
 export const ActorQuery = lazy(() =>
-  z.pipe(
-    z.string(),
-    z.transform((text: string, payload: Payload): ActorFilter => {
-      const [, kind, id, operator, system] = ACTOR.exec(text) ?? [];
-      if (kind === "api_key" || kind === "operator") return { kind, id: Number(id) };
-      if (operator) return { kind: "operator", id: null };
-      if (system) return { kind: "system", id: null };
-      return refuseValue(payload, "Give an actor such as api_key:3, operator:1, operator:bootstrap or system.");
-    }),
-  ),
+  transformed(z.string(), (text, payload): ActorFilter => {
+    const [, kind, id, operator, system] = ACTOR.exec(text) ?? [];
+    if (kind === "api_key" || kind === "operator") return { kind, id: Number(id) };
+    if (operator) return { kind: "operator", id: null };
+    if (system) return { kind: "system", id: null };
+    return refuseValue(payload, "Give an actor such as api_key:3, operator:1, operator:bootstrap or system.");
+  }),
 );
 
 /** GET /api/events */
@@ -39,11 +33,11 @@ export const EventsQuery = lazy(() =>
     .strictObject({
       cursor: z.optional(z.string()),
       limit: limitField(EVENTS_DEFAULT),
-      type: z.optional(z.enum(EVENT_TYPES, { error: "Give a type of event, such as user_group.updated." })),
+      type: z.optional(z.enum(EVENT_TYPES, "Give a type of event, such as user_group.updated.")),
       user_group_id: z.optional(Label()),
       actor: z.optional(ActorQuery()),
       since: z.optional(Since()),
-      include: z.optional(z.enum(["user_groups"], { error: "Give user_groups, or leave it out." })),
+      include: z.optional(z.enum(["user_groups"], "Give user_groups, or leave it out.")),
     })
     .check(
       z.check((payload) => {

@@ -2,7 +2,7 @@ import * as z from "zod";
 import { EMAIL_UNITS_MAX } from "../../../../common/limits.ts";
 import { EMAIL } from "../../../domain/credentials/operators.ts";
 import { ROLES } from "../../../domain/credentials/rights.ts";
-import { byId, Done, field, KeyTimes, NextCursor, number, page, Success } from "../../openapi/fields.ts";
+import { byId, content, DONE, field, KeyTimes, number, pageOrLast } from "../../openapi/fields.ts";
 import type { Operations } from "../../openapi/operation.ts";
 import { describe, describeFields, pageOf } from "../../openapi/request-fields.ts";
 import { ReasonBody, RollKeyBody } from "../fields.ts";
@@ -30,16 +30,9 @@ describe(Email(), { maxLength: EMAIL_UNITS_MAX, pattern: EMAIL.source, examples:
 /** It has the form of a real key, and no service has signed it. */
 const EXAMPLE_KEY = "ugo_AQJrMQAAAAAAAAAAAfVxqmouaQcvLeB7ByMXLuvF-P3sfzoOzGMimDB3O1jw";
 
-const IssuedOperator = z.strictObject({
-  success: Success,
+const ISSUED_OPERATOR = content("IssuedOperator", {
   operator: field(Operator, "The operator, without the key."),
   key: field(z.string().optional(), "The operator's key, if it has one. No other answer shows it.", EXAMPLE_KEY),
-});
-
-const ListedOperators = z.strictObject({
-  success: Success,
-  operators: field(z.array(Operator), "One page of operators, oldest first."),
-  next_cursor: NextCursor,
 });
 
 const BY_ID = byId("The operator's number, as the list shows it.");
@@ -63,7 +56,7 @@ export const operatorOperations = {
       }),
       example: { name: "ada", role: "support", expires_in_seconds: 7_776_000 },
     },
-    answer: { status: 201, description: "The key.", content: { name: "IssuedOperator", schema: IssuedOperator } },
+    answer: { status: 201, description: "The key.", content: ISSUED_OPERATOR },
     refusals: ["email_taken"],
   },
   "GET /api/operators": {
@@ -71,7 +64,9 @@ export const operatorOperations = {
     summary: "List operators",
     description: "The operators, revoked and expired ones included, page by page. The list never shows a key itself.",
     query: { schema: describeFields(OperatorsQuery(), pageOf("operators")), example: { limit: 10 } },
-    answer: page("ListedOperators", ListedOperators),
+    answer: pageOrLast("ListedOperators", {
+      operators: field(z.array(Operator), "One page of operators, oldest first."),
+    }),
   },
   "POST /api/operators/:id/roll": {
     id: "rollOperator",
@@ -84,7 +79,7 @@ export const operatorOperations = {
       schema: RollKeyBody(),
       example: { grace_seconds: 3600 },
     },
-    answer: { status: 201, description: "The new key.", content: { name: "IssuedOperator", schema: IssuedOperator } },
+    answer: { status: 201, description: "The new key.", content: ISSUED_OPERATOR },
     refusals: ["operator_not_found", "operator_without_key", "email_taken"],
   },
   "DELETE /api/operators/:id": {
@@ -94,7 +89,7 @@ export const operatorOperations = {
     destroys: "A revoked key never becomes valid again.",
     ...BY_ID,
     body: { name: "ReasonBody", schema: ReasonBody(), example: { reason: "left the company" } },
-    answer: { description: "The key is revoked.", content: { name: "Done", schema: Done } },
+    answer: { description: "The key is revoked.", content: DONE },
     refusals: ["operator_not_found"],
   },
 } satisfies Operations;

@@ -5,7 +5,17 @@ import { hasKey, normalizeEmail } from "../../../domain/credentials/operators.ts
 import { ROLES, roleOf } from "../../../domain/credentials/rights.ts";
 import type { StoredKey } from "../../../records.ts";
 import type { OperatorDraft } from "../../operations/keys.ts";
-import { Expiry, KeyName, lazy, numberedQuery, Reason, refuseValue, timesOf, visiblePart } from "../fields.ts";
+import {
+  Expiry,
+  KeyName,
+  lazy,
+  numberedQuery,
+  Reason,
+  refuseValue,
+  timesOf,
+  transformed,
+  visiblePart,
+} from "../fields.ts";
 
 /** GET /api/operators */
 export const OperatorsQuery = lazy(() => numberedQuery());
@@ -13,9 +23,10 @@ export const OperatorsQuery = lazy(() => numberedQuery());
 /** The name of an operator. */
 export const OperatorName = lazy(() =>
   KeyName().check(
-    z.refine((name) => visiblePart(name).toLowerCase() !== BOOTSTRAP_NAME, {
-      error: `Give another name: ${BOOTSTRAP_NAME} is the name of OPERATOR_TOKEN.`,
-    }),
+    z.refine(
+      (name) => visiblePart(name).toLowerCase() !== BOOTSTRAP_NAME,
+      `Give another name: ${BOOTSTRAP_NAME} is the name of OPERATOR_TOKEN.`,
+    ),
   ),
 );
 
@@ -23,11 +34,9 @@ const EMAIL_MESSAGE = `Give an address such as ada@example.com: ASCII, and at mo
 
 /** An address, which becomes lower case. */
 export const Email = lazy(() =>
-  z.pipe(
-    z
-      .string({ error: EMAIL_MESSAGE })
-      .check(z.refine((text) => normalizeEmail(text) !== undefined, { error: EMAIL_MESSAGE })),
-    z.transform((text) => text.toLowerCase()),
+  transformed(
+    z.string(EMAIL_MESSAGE).check(z.refine((text) => normalizeEmail(text) !== undefined, EMAIL_MESSAGE)),
+    (text) => text.toLowerCase(),
   ),
 );
 
@@ -36,9 +45,9 @@ export const IssueOperatorBody = lazy(() =>
   z
     .strictObject({
       name: OperatorName(),
-      role: z.enum(ROLES, { error: 'Give "viewer", "support", "admin" or "backup".' }),
+      role: z.enum(ROLES, 'Give "viewer", "support", "admin" or "backup".'),
       email: z.optional(Email()),
-      key: z._default(z.boolean({ error: "Give true or false." }), true),
+      key: z._default(z.boolean("Give true or false."), true),
       expires_in_seconds: Expiry(),
       reason: Reason(),
     })

@@ -1,7 +1,17 @@
 import * as z from "zod";
 import { SEARCH_UNITS_MAX } from "../../../../common/limits.ts";
 import { GROUP_STATES } from "../../../records.ts";
-import { Done, field, NextCursor, numberInPath, page, Success, time, timeOrNull } from "../../openapi/fields.ts";
+import {
+  content,
+  DONE,
+  field,
+  NextCursor,
+  numberInPath,
+  page,
+  pageOrLast,
+  time,
+  timeOrNull,
+} from "../../openapi/fields.ts";
 import type { Operations } from "../../openapi/operation.ts";
 import { describe, describeFields, EVENTS_LIMIT, graceOf, pageOf } from "../../openapi/request-fields.ts";
 import { Actor, Event } from "../events/event-schema.ts";
@@ -34,12 +44,6 @@ export const ListedGroup = z
   })
   .meta({ id: "ListedGroup", description: "A group as lists show it, without its token." });
 
-const Listed = z.strictObject({
-  success: Success,
-  user_groups: field(z.array(ListedGroup), "One page of groups, in the order of team_id."),
-  next_cursor: NextCursor,
-});
-
 const by = (description: string) => z.exactOptional(field(Actor.nullable(), description));
 
 const ShownGroup = z
@@ -54,10 +58,7 @@ const ShownGroup = z
   })
   .meta({ id: "ShownGroup", description: "A group as calls by its number show it, without its token." });
 
-const Shown = z.strictObject({ success: Success, user_group: field(ShownGroup, "The group.") });
-
-const History = z.strictObject({
-  success: Success,
+const HISTORY = page("History", {
   events: field(z.array(Event), "One page of the group's events, newest first."),
   next_cursor: NextCursor,
   searched_back_to: timeOrNull(
@@ -71,7 +72,7 @@ const BY_NUMBER = { path: { schema: TeamIdPath, example: { team_id: 1 } } };
 
 const SHOWN = {
   description: "The group.",
-  content: { name: "Shown", schema: Shown },
+  content: content("Shown", { user_group: field(ShownGroup, "The group.") }),
   headers: ["ETag"],
 } as const;
 
@@ -110,7 +111,9 @@ export const userGroupByNumberOperations = {
       }),
       example: { limit: 10, user_group_id_prefix: "acme" },
     },
-    answer: page("Listed", Listed),
+    answer: pageOrLast("Listed", {
+      user_groups: field(z.array(ListedGroup), "One page of groups, in the order of team_id."),
+    }),
   },
   "POST /api/user_groups": createUserGroup,
   "GET /api/user_groups/:team_id": {
@@ -142,7 +145,7 @@ export const userGroupByNumberOperations = {
       }),
       example: { limit: 10 },
     },
-    answer: page("History", History),
+    answer: HISTORY,
     refusals: ["user_group_not_found", "cursor_expired"],
   },
   "PUT /api/user_groups/:team_id": {
@@ -207,7 +210,7 @@ export const userGroupByNumberOperations = {
     ...BY_NUMBER,
     headers: ["Idempotency-Key", "If-Match"],
     body: { name: "ReasonBody", schema: ReasonBody(), example: { reason: "asked for by the customer" } },
-    answer: { description: "The group is erased.", content: { name: "Done", schema: Done } },
+    answer: { description: "The group is erased.", content: DONE },
     refusals: ["user_group_not_found", "user_group_not_deleted"],
   },
   "POST /api/user_groups/:team_id/rotate": {

@@ -14,6 +14,7 @@ import {
   pageFields,
   Reason,
   refuseValue,
+  transformed,
 } from "../fields.ts";
 import { Changes, Patch } from "../user-groups/wire.ts";
 
@@ -30,7 +31,7 @@ export const RotateByNumberBody = lazy(() => z.strictObject({ grace_seconds: Gra
 export const RestoreBody = lazy(() =>
   z.strictObject({
     new_user_group_id: z.optional(Label()),
-    rotate_token: z._default(z.boolean({ error: "Give true or false." }), false),
+    rotate_token: z._default(z.boolean("Give true or false."), false),
     reason: Reason(),
   }),
 );
@@ -43,9 +44,10 @@ const SEARCH_MESSAGE = `Give a text of ${describeLength(SEARCH_UNITS_MAX)}.`;
 export const Search = lazy(() =>
   z.string().check(
     z.refine((text) => isText(text, SEARCH_UNITS_MAX), { error: SEARCH_MESSAGE, abort: true }),
-    z.refine((text) => fold(text) !== "", {
-      error: "This search consists of accents alone, without which names and ids are compared. Add a letter.",
-    }),
+    z.refine(
+      (text) => fold(text) !== "",
+      "This search consists of accents alone, without which names and ids are compared. Add a letter.",
+    ),
   ),
 );
 
@@ -54,20 +56,20 @@ const isDay = (text: string): boolean =>
   DAY_FORMAT.test(text) && !Number.isNaN(Date.parse(text)) && dayOf(Date.parse(text)) === text;
 
 /** A day in UTC. */
-const Day = lazy(() => z.string().check(z.refine(isDay, { error: "Give a day such as 2026-10-01." })));
+const Day = lazy(() => z.string().check(z.refine(isDay, "Give a day such as 2026-10-01.")));
 
 /** GET /api/user_groups */
 export const ListQuery = lazy(() =>
-  z.pipe(
+  transformed(
     z.strictObject({
       ...pageFields(),
       user_group_id: z.optional(Label()),
       user_group_id_prefix: z.optional(Label()),
       search: z.optional(Search()),
       last_viewed_before: z.optional(Day()),
-      state: z.optional(z.enum(GROUP_STATES, { error: STATE_MESSAGE })),
+      state: z.optional(z.enum(GROUP_STATES, STATE_MESSAGE)),
     }),
-    z.transform((fields, payload: Payload) => {
+    (fields, payload) => {
       const { cursor, limit, state, search, last_viewed_before: lastViewedBefore } = fields;
       const { user_group_id: providedId, user_group_id_prefix: prefix } = fields;
       const isOfDeleted = state === "deleted";
@@ -82,7 +84,7 @@ export const ListQuery = lazy(() =>
       else if (cursor?.search !== undefined && cursor.search !== search)
         refuseValue(payload, "Give the same search on every page of one list.", ["cursor"]);
       return { start: cursor?.start, providedId, prefix, search, lastViewedBefore, state, limit };
-    }),
+    },
   ),
 );
 
@@ -106,6 +108,6 @@ function refuseBeside(other: string, payload: Payload, fields: Record<string, un
 /** GET /api/user_groups/{team_id} */
 export const ShowQuery = lazy(() =>
   z.strictObject({
-    state: z.optional(z.enum(["deleted"], { error: "Give deleted, or leave the field out." })),
+    state: z.optional(z.enum(["deleted"], "Give deleted, or leave the field out.")),
   }),
 );

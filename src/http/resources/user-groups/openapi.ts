@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { CONTENT, GROUP_FIELDS, type GroupField } from "../../../../common/content.ts";
 import { PROPERTIES_BYTES_MAX, PROPERTIES_DEPTH_MAX } from "../../../../common/limits.ts";
-import { Done, EXAMPLE_TOKEN, field, number, Success, Tag } from "../../openapi/fields.ts";
+import { content, DONE, EXAMPLE_TOKEN, field, number, Tag } from "../../openapi/fields.ts";
 import type { Operation, Operations } from "../../openapi/operation.ts";
 import { describeFields, graceOf } from "../../openapi/request-fields.ts";
 import { EnsureBody, type getBody, type postBody, type putBody, RemoveBody, RotateBody, UpdateBody } from "./wire.ts";
@@ -56,19 +56,6 @@ const RotatedGroup = z
   ReturnType<typeof postBody>
 >;
 
-const Ensured = z.strictObject({
-  success: Success,
-  new_user_group: field(z.boolean(), "Whether this call has created the group.", true),
-  user_group: field(GroupWithToken, "The group."),
-});
-
-const Updated = z.strictObject({ success: Success, user_group: field(UpdatedGroup, "The group.") });
-
-const Rotated = z.strictObject({
-  success: Success,
-  user_group: field(RotatedGroup, "The group."),
-});
-
 /** What a request says of each field. */
 const ABOUT: Record<GroupField, string> = {
   name: "The group's name. A new group without one takes its id for a name.",
@@ -111,7 +98,13 @@ const ENSURE = {
   refusals: ["user_group_not_found"],
 } satisfies Partial<Operation>;
 
-const ENSURED = { content: { name: "Ensured", schema: Ensured }, headers: ["ETag"] };
+const ENSURED = {
+  content: content("Ensured", {
+    new_user_group: field(z.boolean(), "Whether this call has created the group.", true),
+    user_group: field(GroupWithToken, "The group."),
+  }),
+  headers: ["ETag"],
+};
 
 /** The call that does the same as GET /api/user. */
 export const createUserGroup: Operation = {
@@ -156,7 +149,7 @@ export const userGroupOperations = {
     },
     answer: {
       description: "The group as it is now.",
-      content: { name: "Updated", schema: Updated },
+      content: content("Updated", { user_group: field(UpdatedGroup, "The group.") }),
       headers: ["ETag"],
     },
     refusals: ["user_group_not_found", "user_group_id_taken"],
@@ -177,7 +170,7 @@ export const userGroupOperations = {
     },
     answer: {
       description: "The group with its new token.",
-      content: { name: "Rotated", schema: Rotated },
+      content: content("Rotated", { user_group: field(RotatedGroup, "The group.") }),
       headers: ["ETag", "Idempotent-Replayed"],
     },
     refusals: ["user_group_not_found", "method_not_allowed", "token_superseded"],
@@ -202,7 +195,7 @@ export const userGroupOperations = {
     },
     answer: {
       description: "The group is deleted.",
-      content: { name: "Done", schema: Done },
+      content: DONE,
       headers: ["Idempotent-Replayed"],
     },
     refusals: ["user_group_not_found", "token_superseded", "user_group_mismatch"],

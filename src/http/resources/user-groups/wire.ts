@@ -36,13 +36,14 @@ import {
   ProvidedId,
   refuseValue,
   time,
+  transformed,
   withMeta,
 } from "../fields.ts";
 
 const TOKEN_MESSAGE =
   "Give the current token of the user group. POST rotates it and DELETE deletes its group; GET creates a group.";
 
-const Credential = lazy(() => z.string({ error: TOKEN_MESSAGE }).check(z.minLength(1, { error: TOKEN_MESSAGE })));
+const Credential = lazy(() => z.string(TOKEN_MESSAGE).check(z.minLength(1, TOKEN_MESSAGE)));
 
 /** Refuses too many entries, and entries that are not text. In a patch, null removes an entry, and the directory counts the rest. */
 function checkEntries(payload: Payload, mapping: object, entriesMax: number, isPatch: boolean): void {
@@ -59,15 +60,11 @@ function checkEntries(payload: Payload, mapping: object, entriesMax: number, isP
 // Checked by hand rather than with z.record, which drops a key named __proto__.
 const mappingOf = (entriesMax: number, isPatch: boolean) =>
   withMeta(
-    z.pipe(
-      z.unknown(),
-      z.transform((value: unknown, payload: Payload) => {
-        if (!isObject(value))
-          return refuseValue(payload, "Give an object from schema ids to data source ids, or null.");
-        checkEntries(payload, value, entriesMax, isPatch);
-        return JSON.stringify(value);
-      }),
-    ),
+    transformed(z.unknown(), (value, payload) => {
+      if (!isObject(value)) return refuseValue(payload, "Give an object from schema ids to data source ids, or null.");
+      checkEntries(payload, value, entriesMax, isPatch);
+      return JSON.stringify(value);
+    }),
     {
       type: "object",
       ...(!isPatch && { maxProperties: entriesMax }),
@@ -120,7 +117,7 @@ export const EnsureBody = lazy(() => z.strictObject({ user_group_id: ProvidedId(
 const changesOf = (isPatch: boolean) => ({
   new_user_group_id: z.optional(Label()),
   ...fieldsOf(isPatch),
-  suspended: z.optional(z.boolean({ error: "Give true or false." })),
+  suspended: z.optional(z.boolean("Give true or false.")),
 });
 
 /** The fields of an update. */
@@ -139,7 +136,7 @@ export const RemoveBody = lazy(() =>
   z.strictObject({
     current_token: Credential(),
     user_group_id: z.optional(Label()),
-    data_source_provided_id: z.optional(z.string({ error: "Give the id of a data source, a string." })),
+    data_source_provided_id: z.optional(z.string("Give the id of a data source, a string.")),
   }),
 );
 

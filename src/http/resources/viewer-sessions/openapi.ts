@@ -5,7 +5,7 @@ import {
   PROPERTIES_DEPTH_MAX,
   VIEWER_PROPERTIES_BYTES_MAX,
 } from "../../../../common/limits.ts";
-import { Done, field, number, Success, time } from "../../openapi/fields.ts";
+import { DONE, field, number, Success, time } from "../../openapi/fields.ts";
 import type { Operations } from "../../openapi/operation.ts";
 import { describeFields } from "../../openapi/request-fields.ts";
 import { type configurationBody, EndBody, type mintedBody, SessionBody } from "./wire.ts";
@@ -116,7 +116,7 @@ export const viewerSessionOperations = {
       }),
       example: { user_group_id: "acme", viewer_id: "ann", reason: "signed out" },
     },
-    answer: { description: "They have ended.", content: { name: "Done", schema: Done } },
+    answer: { description: "They have ended.", content: DONE },
     refusals: ["user_group_not_found"],
   },
 } satisfies Operations;

@@ -17,30 +17,27 @@ import {
   Label,
   lazy,
   Origin,
-  type Payload,
   ProvidedId,
   Reason,
   refuseValue,
   seconds,
   time,
+  transformed,
 } from "../fields.ts";
 
 /** `claims` of a mint, as JSON text. */
 const ExtraClaims = lazy(() =>
   z.optional(
     z.pipe(
-      z.pipe(
-        z.unknown(),
-        z.transform((value: unknown, payload: Payload) => {
-          const names = isObject(value) ? Object.keys(value) : [];
-          if (names.length > CLAIMS_MAX) refuseValue(payload, `Give at most ${CLAIMS_MAX} claims.`);
-          for (const name of names.filter((each) => !isFreeClaim(each)))
-            refuseValue(payload, "Choose another name: the service or RFC 7519 uses this one, or it begins with ug_.", [
-              name,
-            ]);
-          return value;
-        }),
-      ),
+      transformed(z.unknown(), (value, payload) => {
+        const names = isObject(value) ? Object.keys(value) : [];
+        if (names.length > CLAIMS_MAX) refuseValue(payload, `Give at most ${CLAIMS_MAX} claims.`);
+        for (const name of names.filter((each) => !isFreeClaim(each)))
+          refuseValue(payload, "Choose another name: the service or RFC 7519 uses this one, or it begins with ug_.", [
+            name,
+          ]);
+        return value;
+      }),
       JsonObject(CLAIMS_BYTES_MAX, "claims"),
     ),
   ),
@@ -50,8 +47,8 @@ const ExtraClaims = lazy(() =>
 const SessionTeamId = lazy(() =>
   z.optional(
     z
-      .int({ error: "Give the team_id of a group, a whole number." })
-      .check(z.positive({ error: "Give the team_id of a group, a whole number." })),
+      .int("Give the team_id of a group, a whole number.")
+      .check(z.positive("Give the team_id of a group, a whole number.")),
   ),
 );
 
@@ -72,15 +69,12 @@ export const SessionBody = lazy(() =>
       expires_in_seconds: z._default(seconds(SESSION_SECONDS_MIN, SESSION_SECONDS_MAX), SESSION_SECONDS_DEFAULT),
       origins: z.optional(
         z
-          .array(Origin(), { error: originsMessage })
-          .check(
-            z.minLength(1, { error: originsMessage }),
-            z.maxLength(SESSION_ORIGINS_MAX, { error: originsMessage }),
-          ),
+          .array(Origin(), originsMessage)
+          .check(z.minLength(1, originsMessage), z.maxLength(SESSION_ORIGINS_MAX, originsMessage)),
       ),
       ...personFields(),
       max_stale_seconds: z._default(seconds(0, SESSION_STALE_SECONDS_MAX), 0),
-      include_variables: z._default(z.boolean({ error: "Give true or false." }), false),
+      include_variables: z._default(z.boolean("Give true or false."), false),
       claims: ExtraClaims(),
     })
     .check(
@@ -99,7 +93,7 @@ const oneMessage = "Give exactly one of session, user_group_id and team_id; view
 export const EndBody = lazy(() =>
   z
     .strictObject({
-      session: z.optional(z.string({ error: "Give a viewer session, a string." })),
+      session: z.optional(z.string("Give a viewer session, a string.")),
       user_group_id: z.optional(ProvidedId()),
       team_id: SessionTeamId(),
       viewer_id: z.optional(Label()),

@@ -6,7 +6,7 @@ import {
   SQL_TEMPLATE_BYTES_MAX,
 } from "../../../../common/limits.ts";
 import { VALUE_NAME } from "../../../domain/sql/variables.ts";
-import { Audience, field, Success } from "../../openapi/fields.ts";
+import { Audience, content, field } from "../../openapi/fields.ts";
 import type { Operations } from "../../openapi/operation.ts";
 import { describeFields } from "../../openapi/request-fields.ts";
 import { SeenGroup } from "../user-groups/openapi.ts";
@@ -19,8 +19,7 @@ const UserGroup = z
   ReturnType<typeof viewBody>
 >;
 
-const Viewed = z.strictObject({
-  success: Success,
+const VIEWED = content("Viewed", {
   audience: Audience,
   user_group: field(UserGroup, "The group."),
   variables: field(
@@ -31,8 +30,7 @@ const Viewed = z.strictObject({
   ),
 });
 
-const Bound = z.strictObject({
-  success: Success,
+const BOUND = content("Bound", {
   audience: Audience,
   sql: field(z.string(), "The template's SQL, with placeholders for variables.", "region IN (?, ?)"),
   params: field(
@@ -60,7 +58,7 @@ export const viewerOperations = {
     query: { schema: ViewerQuery(), example: {} },
     answer: {
       description: "The group, without its token.",
-      content: { name: "Viewed", schema: Viewed },
+      content: VIEWED,
       headers: ["X-Answered-By", "Age", "Access-Control-Allow-Origin"],
     },
     refusals: ["audience_mismatch"],
@@ -134,7 +132,7 @@ export const viewerOperations = {
     },
     answer: {
       description: "The SQL, its parameters, and the missing variables.",
-      content: { name: "Bound", schema: Bound },
+      content: BOUND,
       headers: ["X-Answered-By", "Age", "Access-Control-Allow-Origin"],
     },
     refusals: ["audience_mismatch", "unknown_variable", "unusable_variable", "variables_too_large", "invalid_template"],

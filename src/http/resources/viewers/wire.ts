@@ -8,7 +8,7 @@ import {
 import { isObject } from "../../../domain/json.ts";
 import { PLACEHOLDER_STYLES } from "../../../domain/sql/tokens.ts";
 import { type QueryValue, VALUE_NAME } from "../../../domain/sql/variables.ts";
-import { Audience, lazy, type Payload, refuseValue } from "../fields.ts";
+import { Audience, lazy, type Payload, refuseValue, transformed } from "../fields.ts";
 
 const utf8 = new TextEncoder();
 
@@ -21,17 +21,17 @@ export const CheckQuery = lazy(() => z.strictObject({ audience: Audience() }));
 /** POST /api/viewer/query */
 export const QueryBody = lazy(() =>
   z.strictObject({
-    sql: z.string({ error: "Give the SQL template, a string." }).check(
-      z.refine((sql) => utf8.encode(sql).length <= SQL_TEMPLATE_BYTES_MAX, {
-        error: `Give at most ${SQL_TEMPLATE_BYTES_MAX} bytes. Shorten the template, for example with a view in the database.`,
-      }),
-    ),
+    sql: z
+      .string("Give the SQL template, a string.")
+      .check(
+        z.refine(
+          (sql) => utf8.encode(sql).length <= SQL_TEMPLATE_BYTES_MAX,
+          `Give at most ${SQL_TEMPLATE_BYTES_MAX} bytes. Shorten the template, for example with a view in the database.`,
+        ),
+      ),
     audience: z.optional(Audience()),
-    values: z.optional(z.pipe(z.unknown(), z.transform(readValues))),
-    placeholders: z._default(
-      z.enum(PLACEHOLDER_STYLES, { error: 'Give "?", "$1", "%s", "@p1" or "{p1:String}".' }),
-      "?",
-    ),
+    values: z.optional(transformed(z.unknown(), readValues)),
+    placeholders: z._default(z.enum(PLACEHOLDER_STYLES, 'Give "?", "$1", "%s", "@p1" or "{p1:String}".'), "?"),
   }),
 );
 

@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { ROLES, SCOPES } from "../../../domain/credentials/rights.ts";
-import { Audience, field, number, Success, Tag, timeOrNull, Workspace } from "../../openapi/fields.ts";
+import { Audience, content, field, number, Tag, timeOrNull, Workspace } from "../../openapi/fields.ts";
 import type { Operations } from "../../openapi/operation.ts";
 import type { apiKeyCaller, operatorCaller, viewerCaller } from "./routes.ts";
 
@@ -62,8 +62,6 @@ const Caller = z
   .union([ApiKeyCaller, OperatorCaller, TokenCaller, SessionCaller])
   .meta({ id: "Caller", description: "Whose credential a request has." });
 
-const Identified = z.strictObject({ success: Success, caller: field(Caller, "The caller.") });
-
 /** The call that any credential can make. */
 export const whoamiOperations = {
   "GET /api/whoami": {
@@ -71,6 +69,6 @@ export const whoamiOperations = {
     summary: "See whose credential it is",
     description:
       "Any valid credential may make this call. Browsers may make it with a session or the token of a group, from any origin.",
-    answer: { description: "The caller.", content: { name: "Identified", schema: Identified } },
+    answer: { description: "The caller.", content: content("Identified", { caller: field(Caller, "The caller.") }) },
   },
 } satisfies Operations;

@@ -12,7 +12,7 @@ import { type Directory, isKnownDamaged } from "../../../durable-objects.ts";
 import { type FoundGroups, searchGroups } from "../../../operations/user-groups.ts";
 import { registryFor } from "../../../request/admit-caller.ts";
 import { pathNumber } from "../../../request/query.ts";
-import { lazy } from "../../../resources/fields.ts";
+import { lazy, transformed } from "../../../resources/fields.ts";
 import { Badge, ButtonLink, Done, EnvironmentName, Tag } from "../../components/detail.tsx";
 import { GroupTable } from "../../components/group-table.tsx";
 import { type Column, List, Table } from "../../components/list.tsx";
@@ -86,17 +86,12 @@ const Environments: FC<Props> = ({ environments, search, hasMore, cursor }) => {
   );
 };
 
-const FIRST_PAGE = { error: "Open the first page again." };
+const FIRST_PAGE = "Open the first page again.";
 
 /** The query of the start page. `cursor` is the name of an environment, after which the page begins. */
 const StartQuery = lazy(() =>
   z.strictObject({
-    search: z.optional(
-      z.pipe(
-        z.string(),
-        z.transform((text: string) => text.trim().slice(0, SEARCH_UNITS_MAX) || undefined),
-      ),
-    ),
+    search: z.optional(transformed(z.string(), (text) => text.trim().slice(0, SEARCH_UNITS_MAX) || undefined)),
     cursor: z.optional(z.string().check(z.refine((name) => findEnvironment(name) !== undefined, FIRST_PAGE))),
   }),
 );
