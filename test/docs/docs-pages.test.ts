@@ -1,10 +1,15 @@
+import { once } from "node:events";
 import { globSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
+import { text } from "node:stream/consumers";
 import type { Command } from "commander";
 import { afterAll, describe, inject, it } from "vitest";
 import { ugCommand } from "../../cli/src/grammar.ts";
 import { EVENT_TYPES } from "../../src/records.ts";
+import { runCommand } from "../support/node/commands.ts";
 import { examplesOf, expectPasted } from "../support/node/pasted-pages.ts";
 
 const { url, folder, logFile, key } = inject("service");
@@ -20,18 +25,42 @@ const README_LINES_MAX = 150;
 const README_BYTES_MAX = 8 * 1024;
 const PASTED = globSync(["README.md", "docs/{integrators,operators,reference}/*.md"]).toSorted();
 
-/** A folder of a PATH, with `ug`. All but `ug serve` run without `ug.mjs`, which other tests start: it would take a quarter of the time. */
+/**
+ * Runs `ug` in this process: one for each would take three quarters of the time. `npm run test:all` pastes the pages of operators with
+ * a process for each. The request has the number of arguments, the arguments and the variables; the answer is a script that prints and
+ * exits as `ug` did.
+ */
+const resident = createServer(async (request, response) => {
+  const [count = "", ...texts] = (await text(request)).split("\0");
+  const [name = "", ...args] = texts.splice(0, Number(count));
+  const variables = texts.filter((each) => each !== "").map((each) => each.split(/=(.*)/s));
+  const { status, stdout, stderr } = await runCommand(name, args, {
+    SERVICE_URL: undefined,
+    ...Object.fromEntries(variables),
+  });
+  const printed = (output: string) => `printf %s '${output.replaceAll("'", String.raw`'\''`)}${output && "\n"}'`;
+  response.end(`${printed(stderr)} >&2; ${printed(stdout)}; exit ${status}`);
+}).listen(0, "127.0.0.1");
+await once(resident, "listening");
+
+/** A folder of a PATH, with `ug`. The service that it starts and what reads its input are processes of their own. */
 const BIN = mkdtempSync(join(tmpdir(), "user-group-bin-"));
-const UG = `#!/bin/sh
-if [ "$1" = serve ]; then exec ${folder}/cli/ug.mjs "$@"; else exec '${process.execPath}' -- ${folder}/cli/src/main.ts "$@"; fi
+const UG = `#!/bin/bash
+if [ "$1" = serve ]; then exec ${folder}/cli/ug.mjs "$@"; fi
+if [ ! /dev/stdin -ef /dev/null ]; then exec '${process.execPath}' -- ${folder}/cli/src/main.ts "$@"; fi
+eval "$({ printf '%s\\0' $# "$@"; env -0; } | curl -sS --data-binary @- 127.0.0.1:${(resident.address() as AddressInfo).port})"
+exit 1
 `;
 writeFileSync(join(BIN, "ug"), UG, { mode: 0o755 });
-afterAll(() => rmSync(BIN, { recursive: true }));
+afterAll(() => {
+  resident.close();
+  rmSync(BIN, { recursive: true });
+});
 
 describe.for(PASTED.filter((page) => examplesOf(page).length > 0))("%s", (page) => {
-  it("has the output that its examples print when they are pasted", ({ expect }) => {
+  it("has the output that its examples print when they are pasted", async ({ expect }) => {
     const path = `${BIN}:${dirname(process.execPath)}:${process.env.PATH}`;
-    expectPasted(expect, page, { url, folder, logFile, path, env: givenBy(page) });
+    await expectPasted(expect, page, { url, folder, logFile, path, env: givenBy(page) });
   });
 });
 

@@ -26,5 +26,5 @@ it("operators can paste each page with the file of a release alone, in an empty 
   expect(PAGES).toContain("docs/operators/customers.md");
   for (const { command } of PAGES.flatMap(examplesOf)) expect(command).not.toMatch(/\b(?:npm|npx)\b|\b(?:cli|tools)\//);
   for (const page of PAGES)
-    expectPasted(expect, page, { url: shown.replace("localhost", "127.0.0.1"), folder, logFile, path, env: {} });
+    await expectPasted(expect, page, { url: shown.replace("localhost", "127.0.0.1"), folder, logFile, path, env: {} });
 });

@@ -1,7 +1,8 @@
 /** Pastes the examples of the documents into a shell. */
-import { spawnSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import type { ExpectStatic } from "vitest";
+import { outcomeOf } from "./commands.ts";
+import { runIn } from "./service.ts";
 
 /** Separates the outputs of two examples. */
 const MARK = "----- the next example -----";
@@ -32,18 +33,19 @@ const anonymous = (text: string) =>
     .trim();
 
 /** Pastes all examples of a page into a shell of its own. They must print what the page shows. */
-export function expectPasted(
+export async function expectPasted(
   expect: ExpectStatic,
   page: string,
   { url, folder, logFile, path, env: given }: Place,
-): void {
+): Promise<void> {
   const examples = examplesOf(page);
   const script = examples
     .map(({ command }) => command.replaceAll("http://localhost:8787", url).replaceAll("service.log", logFile))
     .join(`\necho\necho "${MARK}"\n`);
   // npm would warn of a setting of its user that it does not know.
-  const env = { ...process.env, npm_config_loglevel: "error", PATH: path, ...given };
-  const { stdout, stderr, status } = spawnSync("bash", ["-c", script], { cwd: folder, encoding: "utf8", env });
+  const env = { npm_config_loglevel: "error", PATH: path, ...given };
+  const shell = runIn(folder, ["bash", "-c", script], env, ["ignore", "pipe", "pipe"]);
+  const { stdout, stderr, status } = await outcomeOf(shell);
   const printed = stdout.split(MARK).map((text) => text.replaceAll(url, "http://localhost:8787"));
   for (const [index, { command, shown }] of examples.entries())
     expect(anonymous(printed[index] ?? ""), command).toBe(anonymous(shown));
