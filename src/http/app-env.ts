@@ -135,3 +135,6 @@ export interface RequestContext<E extends RequestEnv = RequestEnv>
   get<Name extends keyof E["Variables"]>(name: Name): E["Variables"][Name];
   set<Name extends keyof E["Variables"]>(name: Name, value: E["Variables"][Name]): void;
 }
+
+/** A call of the table of access, as functions take it. */
+export type CallContext = RequestContext<CallEnv>;

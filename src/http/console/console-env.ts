@@ -3,7 +3,7 @@ import type { Issue } from "../../../common/issue.ts";
 import type { Assertion } from "../../domain/credentials/assertion.ts";
 import type { Operator, PresentedConsoleSession, PresentedOperator } from "../../domain/credentials/caller.ts";
 import type { ConsoleSession } from "../../domain/credentials/console-cookie.ts";
-import type { AppEnv, With } from "../app-env.ts";
+import type { AppEnv, RequestContext, With } from "../app-env.ts";
 import type { Directory } from "../durable-objects.ts";
 import type { KeyReason } from "./page-access.ts";
 
@@ -40,3 +40,9 @@ export type FormEnv = With<SignedInEnv, { operator: Operator }>;
 
 /** A page of an environment, of an operator whom the registry has admitted. */
 export type EnvironmentEnv = With<FormEnv, { environment: Environment; directory: Directory }>;
+
+/** Requests of these kinds, as functions take them. */
+export type ConsoleCall = RequestContext<ConsoleEnv>;
+export type SignedInCall = RequestContext<SignedInEnv>;
+export type FormCall = RequestContext<FormEnv>;
+export type EnvironmentCall = RequestContext<EnvironmentEnv>;

@@ -6,7 +6,7 @@ import type { Failure } from "../../domain/failure.ts";
 import type {
   AdmittedOperator,
   AppEnv,
-  CallEnv,
+  CallContext,
   DirectoryCaller,
   RequestContext,
   UncheckedOperator,
@@ -26,7 +26,7 @@ export const registryFor = (c: RequestContext): RemoteRegistry =>
 
 /** Admits an API key that this service signed. The directory checks the rest within the call's own RPC. */
 export async function admitApiKey(
-  c: RequestContext<CallEnv>,
+  c: CallContext,
   { id, nonceHash, environment }: VerifiedClaimOf<"api_key">,
 ): Promise<Result<DirectoryCaller & { keyId: number }, Failure>> {
   const caller = { kind: "api_key", id, nonceHash, requestId: c.get("requestId") } as const;
@@ -44,7 +44,7 @@ export async function admitApiKey(
 }
 
 /** An operator, whom the registry checks within the call's own RPC, and before it if the call is refused for its content. */
-export function presentOperator(c: RequestContext<CallEnv>, key: OperatorKey): UncheckedOperator {
+export function presentOperator(c: CallContext, key: OperatorKey): UncheckedOperator {
   const presentedOperator: PresentedOperator = {
     requestId: c.get("requestId"),
     key: key === "bootstrap" ? key : { id: key.id, nonceHash: key.nonceHash },
@@ -57,10 +57,7 @@ export function presentOperator(c: RequestContext<CallEnv>, key: OperatorKey): U
 }
 
 /** Admits an operator with the role of this call, and to the environment that the query names. */
-export async function admitOperator(
-  c: RequestContext<CallEnv>,
-  key: OperatorKey,
-): Promise<Result<AdmittedOperator, Failure>> {
+export async function admitOperator(c: CallContext, key: OperatorKey): Promise<Result<AdmittedOperator, Failure>> {
   const { presentedOperator } = presentOperator(c, key);
   const environment = namedEnvironment(c);
   if (environment.ok && environment.value) c.set("environment", environment.value);
@@ -91,10 +88,7 @@ function admitTo(c: RequestContext, presented: PresentedOperator, environment: E
 }
 
 /** An admitted operator as the caller of the directory of the environment that the query names. */
-export function directoryCaller(
-  c: RequestContext<CallEnv>,
-  { operator, presentedOperator }: AdmittedOperator,
-): DirectoryCaller {
+export function directoryCaller(c: CallContext, { operator, presentedOperator }: AdmittedOperator): DirectoryCaller {
   const environment = c.get("environment");
   if (!environment) throw new Error("The table of access has no environmentQuery for this call.");
   return { environment, directory: directoryOf(c.env, environment), caller: operator, presentedOperator };

@@ -17,7 +17,7 @@ import { storedContent } from "../../domain/user-groups/published-content.ts";
 import { withTimeout } from "../../domain/with-timeout.ts";
 import type { GroupSnapshot, Lease } from "../../records.ts";
 import { type TokenIndex, tokenIndexOf } from "../../storage/token-index.ts";
-import type { CallEnv, RequestContext, Viewer } from "../app-env.ts";
+import type { CallContext, RequestContext, Viewer } from "../app-env.ts";
 import { directoryOf } from "../durable-objects.ts";
 import { ADMISSIONS } from "./places.ts";
 
@@ -25,10 +25,7 @@ import { ADMISSIONS } from "./places.ts";
  * Finds the group of the viewer's token. The directory answers, unless the caller accepts a stale answer and KV has a lease
  * that is young enough. If KV fails in any way, or there is none, the directory answers.
  */
-export async function admitToken(
-  c: RequestContext<CallEnv>,
-  claim: VerifiedClaimOf<"token">,
-): Promise<Result<Viewer, Failure>> {
+export async function admitToken(c: CallContext, claim: VerifiedClaimOf<"token">): Promise<Result<Viewer, Failure>> {
   const index = tokenIndexOf(c.env);
   const maxAge = index && maxAgeOf(c.req.header("Cache-Control"));
   const headers = c.get("headers");
@@ -53,7 +50,7 @@ export async function admitToken(
  * whom no directory is asked waits for none.
  */
 async function inAdmission<Value, Refusal>(
-  c: RequestContext<CallEnv>,
+  c: CallContext,
   ask: () => Promise<Result<Value, Refusal>>,
 ): Promise<Result<Value, Refusal | FailureOf<"overloaded">>> {
   const [environment = "", credential = ""] = c.get("branch");
@@ -79,7 +76,7 @@ const viewerOf = ({ environment }: VerifiedClaimOf<"token">, group: GroupSnapsho
  * allowed, and never for a caller that asks who it is.
  */
 export async function admitSession(
-  c: RequestContext<CallEnv>,
+  c: CallContext,
   session: VerifiedSession,
   mayBeStale: boolean,
 ): Promise<Result<Viewer, Failure>> {

@@ -10,6 +10,7 @@ import type { Failure, FailureOf } from "../../domain/failure.ts";
 import { accessOf } from "../access.ts";
 import type {
   AdmittedOperator,
+  CallContext,
   CallEnv,
   CallerEnv,
   DirectoryCaller,
@@ -124,10 +125,7 @@ function withPlaceOfGroup<Presented>(admit: Admit<Presented, Viewer>): Admit<Pre
 }
 
 /** Admits an operator as the caller of the directory of the environment that the query names. */
-async function admitToDirectory(
-  c: RequestContext<CallEnv>,
-  key: OperatorKey,
-): Promise<Result<DirectoryCaller, Failure>> {
+async function admitToDirectory(c: CallContext, key: OperatorKey): Promise<Result<DirectoryCaller, Failure>> {
   const operator = await admitOperator(c, key);
   return operator.ok ? ok(directoryCaller(c, operator.value)) : operator;
 }
@@ -143,10 +141,7 @@ function setCaller(
   if (presentedOperator) c.set("presentedOperator", presentedOperator);
 }
 
-type Admit<Presented, Admitted> = (
-  c: RequestContext<CallEnv>,
-  presented: Presented,
-) => Promise<Result<Admitted, Failure>>;
+type Admit<Presented, Admitted> = (c: CallContext, presented: Presented) => Promise<Result<Admitted, Failure>>;
 
 /** How a router admits each kind of caller that it takes. Others are refused, whatever the table of access says. */
 type Admitters<Admitted> = {
@@ -162,10 +157,7 @@ type Admitters<Admitted> = {
  * still valid. So a body that arrives slowly cannot outlive a revocation. The directory checks an API key, and the registry an
  * operator's call of the deployment, within the call's own RPC.
  */
-async function authorize<Admitted>(
-  c: RequestContext<CallEnv>,
-  admitters: Admitters<Admitted>,
-): Promise<Result<Admitted, Failure>> {
+async function authorize<Admitted>(c: CallContext, admitters: Admitters<Admitted>): Promise<Result<Admitted, Failure>> {
   const access = accessOf(c.req.method, c.get("pattern"));
   if (!access) return fail({ code: "route_not_found" });
   c.set("access", access);
@@ -210,16 +202,13 @@ export async function countCall(
 }
 
 /** Admits the caller of a page of a restore, whose body is large, before it is read, too. The call's own RPC admits it again. */
-async function admitBeforeBody(
-  c: RequestContext<CallEnv>,
-  { admit }: Candidate<unknown>,
-): Promise<Failure | undefined> {
+async function admitBeforeBody(c: CallContext, { admit }: Candidate<unknown>): Promise<Failure | undefined> {
   if (c.get("access").bodyType !== "ndjson") return undefined;
   const admitted = await admit();
   return admitted.ok ? c.get("checkCaller")() : admitted.failure;
 }
 
-async function readBody(c: RequestContext<CallEnv>, { name }: Candidate<unknown>): Promise<Failure | undefined> {
+async function readBody(c: CallContext, { name }: Candidate<unknown>): Promise<Failure | undefined> {
   const access = c.get("access");
   if (!access.body) return undefined;
   const bytes = await readBytes(c.req.raw, name, access);
@@ -229,7 +218,7 @@ async function readBody(c: RequestContext<CallEnv>, { name }: Candidate<unknown>
 }
 
 function candidateOf<Admitted>(
-  c: RequestContext<CallEnv>,
+  c: CallContext,
   { apiKey, operator, token, session }: Admitters<Admitted>,
 ): Result<Candidate<Admitted>, Failure> {
   const { API_KEY_LIMIT, TOKEN_LIMIT, SESSION_LIMIT, OPERATOR_LIMIT } = c.env;

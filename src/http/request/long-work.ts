@@ -1,7 +1,7 @@
 import { LONG_WORK_PAUSE_MS, PLACE_SECONDS_MAX, WAITING_FOR_TURN_MAX } from "../../../common/limits.ts";
 import { fail, type Result } from "../../../common/result.ts";
 import type { FailureOf } from "../../domain/failure.ts";
-import type { CallEnv, RequestContext } from "../app-env.ts";
+import type { CallContext } from "../app-env.ts";
 import { Places } from "./places.ts";
 
 const turns = new Places({ placesMax: 1, waitingMax: WAITING_FOR_TURN_MAX, secondsMax: PLACE_SECONDS_MAX });
@@ -11,7 +11,7 @@ const turns = new Places({ placesMax: 1, waitingMax: WAITING_FOR_TURN_MAX, secon
  * after each in which other requests run. `share` is how long it is: 0 if it is short, and 1 if it is as long as the bounds allow.
  */
 export async function inTurn<Value, Failure>(
-  c: RequestContext<CallEnv>,
+  c: CallContext,
   share: number,
   work: () => Result<Value, Failure>,
 ): Promise<Result<Value, Failure | FailureOf<"overloaded">>> {

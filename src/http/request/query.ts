@@ -5,7 +5,7 @@ import type { Environment } from "../../../common/environment.ts";
 import type { Issue } from "../../../common/issue.ts";
 import { ok, type Result } from "../../../common/result.ts";
 import type { FailureOf } from "../../domain/failure.ts";
-import type { CallEnv, RequestContext } from "../app-env.ts";
+import type { CallContext, CallEnv, RequestContext } from "../app-env.ts";
 import { lazy, transformed, Workspace } from "../resources/fields.ts";
 import { refuseRequest } from "../response/failures.ts";
 import { validate } from "./body/validate.ts";
@@ -24,9 +24,7 @@ export const EnvironmentQuery = lazy(() =>
 const isEnvironmentField = (name: string): boolean => name === "workspace" || name === "environment";
 
 /** The environment that the query names, if the call is about one. */
-export function namedEnvironment(
-  c: RequestContext<CallEnv>,
-): Result<Environment | undefined, FailureOf<"invalid_body">> {
+export function namedEnvironment(c: CallContext): Result<Environment | undefined, FailureOf<"invalid_body">> {
   const { environmentQuery } = c.get("access");
   if (!environmentQuery || (environmentQuery === "optional" && environmentFieldsOf(c).length === 0))
     return ok(undefined);
@@ -34,7 +32,7 @@ export function namedEnvironment(
 }
 
 /** The environment that the query names, of a call that is always about one. */
-export function requiredEnvironment(c: RequestContext<CallEnv>): Result<Environment, FailureOf<"invalid_body">> {
+export function requiredEnvironment(c: CallContext): Result<Environment, FailureOf<"invalid_body">> {
   const { fields, issues } = readQuery(c.req.url, isEnvironmentField);
   return validate(EnvironmentQuery(), fields, issues);
 }
@@ -59,11 +57,11 @@ export const validQuery = <Schema extends z.ZodMiniType>(schema: () => Schema) =
 const NoQuery = lazy(() => z.strictObject({}));
 
 /** Refuses the fields of a query of a call that takes none, so that a field in the wrong place is not silently ignored. */
-export const checkNoQuery = (c: RequestContext<CallEnv>): Result<object, FailureOf<"invalid_body">> =>
+export const checkNoQuery = (c: CallContext): Result<object, FailureOf<"invalid_body">> =>
   c.req.url.includes("?") ? parseQuery(c, NoQuery()) : ok({});
 
 function parseQuery<Schema extends z.ZodMiniType>(
-  c: RequestContext<CallEnv>,
+  c: CallContext,
   schema: Schema,
 ): Result<z.output<Schema>, FailureOf<"invalid_body">> {
   const takesEnvironment = c.get("access").environmentQuery !== undefined;

@@ -14,7 +14,7 @@ import {
 } from "../../../common/limits.ts";
 import type { Failure, FailureOf } from "../../domain/failure.ts";
 import { acceptedCredentials } from "../access.ts";
-import type { CallEnv, Credential, RequestContext } from "../app-env.ts";
+import type { CallContext, Credential, RequestContext } from "../app-env.ts";
 import { respond } from "./respond.ts";
 
 type Refusal = { status: ContentfulStatusCode; message: string };
@@ -245,13 +245,13 @@ function headersOf(failure: Failure, status: number): Record<string, string> {
  * Checks the caller before a request is refused for its content, so that a caller without a valid key gets the authentication
  * error and learns nothing about the content. Returns the failure to report.
  */
-export const failureAfterCheck = async (c: RequestContext<CallEnv>, failure: Failure): Promise<Failure> =>
+export const failureAfterCheck = async (c: CallContext, failure: Failure): Promise<Failure> =>
   (await c.get("checkCaller")()) ?? failure;
 
 /** Refuses a request for its content, after its caller was checked. */
-export const refuseRequest = async (c: RequestContext<CallEnv>, failure: Failure): Promise<Response> =>
+export const refuseRequest = async (c: CallContext, failure: Failure): Promise<Response> =>
   refuse(c, await failureAfterCheck(c, failure));
 
 /** The same for what is wrong with one field of the body or the query, or one header. */
-export const refuseField = (c: RequestContext<CallEnv>, name: string, message: string): Promise<Response> =>
+export const refuseField = (c: CallContext, name: string, message: string): Promise<Response> =>
   refuseRequest(c, { code: "invalid_body", issues: [{ path: [name], message }] });

@@ -1,17 +1,13 @@
 import type { Child, FC } from "hono/jsx";
 import type { Issue } from "../../../../common/issue.ts";
 import { mintFormToken } from "../../../domain/credentials/console-cookie.ts";
-import type { RequestContext } from "../../app-env.ts";
-import type { ConsoleEnv } from "../console-env.ts";
+import type { ConsoleCall } from "../console-env.ts";
 import { WRITTEN_FIELDS } from "./content.ts";
 
 /** The name of the hidden field by which a form belongs to one session and one path. */
 export const FORM_TOKEN = "form_token";
 
-/** The request by whose session a form can be sent. */
-export type FormContext = RequestContext<ConsoleEnv>;
-
-type FormProps = { c: FormContext; action: string; role?: "search"; class?: string; children: Child };
+type FormProps = { c: ConsoleCall; action: string; role?: "search"; class?: string; children: Child };
 
 /** A form that only this session can send, only to `action`, and only once. */
 export const Form: FC<FormProps> = async ({ c, action, children, ...attributes }) => {

@@ -2,6 +2,7 @@ import type { Child, FC } from "hono/jsx";
 import { directoryName, type Environment, parseDirectoryName, tagWord } from "../../../../common/environment.ts";
 import type { Issue } from "../../../../common/issue.ts";
 import type { Operator } from "../../../domain/credentials/caller.ts";
+import type { ConsoleCall } from "../console-env.ts";
 import {
   ATTENTION,
   CONSOLE,
@@ -16,7 +17,7 @@ import {
 } from "../paths.ts";
 import { CREDENTIAL } from "./content.ts";
 import { EnvironmentName, Links, type ListedLink, Menu, Tag } from "./detail.tsx";
-import { ErrorSummary, Form, type FormContext, idOf, SECRET } from "./form.tsx";
+import { ErrorSummary, Form, idOf, SECRET } from "./form.tsx";
 import { beginningOf, plainText, Text } from "./text.tsx";
 
 /** The pages above a page, from the top. */
@@ -37,7 +38,7 @@ export type PageHead = {
 
 /** Who is signed in, and where else they can go. */
 type SignedIn = {
-  c: FormContext;
+  c: ConsoleCall;
   operator: Operator;
   neighbours: string[];
 };

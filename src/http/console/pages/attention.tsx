@@ -4,14 +4,13 @@ import { DAY_MS, KEY_ENDING_DAYS, KEYS_PER_ENVIRONMENT_MAX, OPERATORS_MAX } from
 import { ok, type Result } from "../../../../common/result.ts";
 import type { FoundKey, KeyPage } from "../../../domain/credentials/keys.ts";
 import type { Failure } from "../../../domain/failure.ts";
-import type { RequestContext } from "../../app-env.ts";
 import { registryFor } from "../../request/admit-caller.ts";
 import { pathNumber } from "../../request/query.ts";
 import { EnvironmentName } from "../components/detail.tsx";
 import { Named } from "../components/events.tsx";
 import { Ending, endOf, KeyState, successorOf, withEndings } from "../components/key-details.tsx";
 import { List, NoticeList, Table } from "../components/list.tsx";
-import type { SignedInEnv } from "../console-env.ts";
+import type { SignedInCall } from "../console-env.ts";
 import { ATTENTION, keyPath, operatorPath, withQuery } from "../paths.ts";
 import { askEnvironments } from "../request/ask-environments.ts";
 import { refuseWithPage, respondWithPage } from "../response/respond-with-page.tsx";
@@ -41,7 +40,7 @@ async function dueIn<Page extends KeyPage & { hasWaited: boolean }>(
 }
 
 /** What somebody has to look at soon: keys of all environments and operators that end or have ended, and environments that do not answer. */
-export async function showAttention(c: RequestContext<SignedInEnv>): Promise<Response> {
+export async function showAttention(c: SignedInCall): Promise<Response> {
   const further = pathNumber(c.req.query("further")) || undefined;
   const listed = await registryFor(c).listOperators(c.get("presentedOperator"), { start: 0, limit: OPERATORS_MAX });
   const operators = await dueIn(listed, operatorsOf(c).find);

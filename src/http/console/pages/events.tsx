@@ -6,7 +6,6 @@ import { ok, type Result } from "../../../../common/result.ts";
 import { DAY_FORMAT, dayOf } from "../../../domain/days.ts";
 import type { Failure } from "../../../domain/failure.ts";
 import { EVENT_TYPES, type StoredKey } from "../../../records.ts";
-import type { RequestContext } from "../../app-env.ts";
 import { directoryOf } from "../../durable-objects.ts";
 import { registryFor } from "../../request/admit-caller.ts";
 import { pathNumber } from "../../request/query.ts";
@@ -18,7 +17,7 @@ import { Filter, Select, TextField } from "../components/form.tsx";
 import type { Crumbs } from "../components/layout.tsx";
 import { List, NoticeList, type Tab } from "../components/list.tsx";
 import { beginningOf, Heading, plainText, utcTime } from "../components/text.tsx";
-import type { SignedInEnv } from "../console-env.ts";
+import type { SignedInCall } from "../console-env.ts";
 import { EVENTS, environmentPath, groupPath, withQuery } from "../paths.ts";
 import { type PageQuery, readPageQuery } from "../request/form-fields.ts";
 import {
@@ -30,8 +29,6 @@ import {
   type Scope,
 } from "../request/read-events.ts";
 import { refuseWithPage, respondWithPage } from "../response/respond-with-page.tsx";
-
-type Call = RequestContext<SignedInEnv>;
 
 /** How many lines a page has, and how many events it reads for them: those of one person are often equal, and are one line then. */
 const LINES = 50;
@@ -107,7 +104,7 @@ export type Activity = {
 
 /** Reads the events that the query of a page asks for. `fixed` are fields that the page itself decides. */
 export async function readActivity(
-  c: Call,
+  c: SignedInCall,
   path: string,
   fixed: Record<string, string> = {},
 ): Promise<Result<Activity, Failure>> {
@@ -121,7 +118,7 @@ export async function readActivity(
   return found.ok ? ok({ path, filtered, query, fixed, days, found: found.value }) : found;
 }
 
-async function readNothing(c: Call): Promise<Result<FoundEvents, Failure>> {
+async function readNothing(c: SignedInCall): Promise<Result<FoundEvents, Failure>> {
   const admitted = await registryFor(c).admit(c.get("presentedOperator"), "viewer", undefined);
   return admitted.ok ? ok(NOTHING_FOUND) : admitted;
 }
@@ -145,7 +142,7 @@ function queryOf({ value }: Filtered, scope: Scope, days: string | undefined): F
   };
 }
 
-export async function showEvents(c: Call): Promise<Response> {
+export async function showEvents(c: SignedInCall): Promise<Response> {
   const environment = findEnvironment(c.req.query("environment") ?? "");
   if (environment) c.set("environment", environment);
   const activity = await readActivity(c, EVENTS);
@@ -181,7 +178,7 @@ function groupOf({ fields }: Filtered, { events: [event] }: FoundEvents, environ
 type Offer = [value: string, text: string];
 type Offers = { environments: Offer[]; actors: Offer[] };
 
-async function offersOf(c: Call, environment: Environment | undefined): Promise<Offers> {
+async function offersOf(c: SignedInCall, environment: Environment | undefined): Promise<Offers> {
   const [presented, query] = [c.get("presentedOperator"), { start: 0, limit: OFFERED_MAX }];
   const [operator, registry] = [c.get("operator"), registryFor(c)];
   const [environments, operators, keys] = await Promise.all([

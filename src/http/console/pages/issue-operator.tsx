@@ -1,27 +1,24 @@
 import type { Issue } from "../../../../common/issue.ts";
 import { ssoIn } from "../../../../common/settings/settings.ts";
 import { ROLES } from "../../../domain/credentials/rights.ts";
-import type { RequestContext } from "../../app-env.ts";
 import { issueOperator } from "../../operations/keys.ts";
 import { operatorCall } from "../../request/admit-caller.ts";
 import { IssueOperatorBody, operatorDraftOf } from "../../resources/operators/wire.ts";
 import { Checkbox, Select, TextField } from "../components/form.tsx";
 import { ExpiryField } from "../components/key-details.tsx";
 import type { Crumbs } from "../components/layout.tsx";
-import type { FormEnv } from "../console-env.ts";
+import type { FormCall } from "../console-env.ts";
 import { OPERATORS, withQuery } from "../paths.ts";
 import { fieldsOf, issuesOf, numberIn, parseForm } from "../request/form-fields.ts";
 import { formPage, respondWithNewKey } from "../response/respond-with-form.tsx";
 import { redirect } from "../response/respond-with-page.tsx";
-
-type Call = RequestContext<FormEnv>;
 
 const EFFECTS = [
   "The key's text is shown once, on the next page. Give it to one person or one program alone: events name it.",
   "A viewer reads everything but tokens. Support also changes groups and rotates their tokens. An admin does everything, also revoke you. Backup takes backups, and cannot sign in here.",
 ];
 
-const issuePageOf = (c: Call, issues: Issue[]) => {
+const issuePageOf = (c: FormCall, issues: Issue[]) => {
   const form = c.get("form");
   const field = fieldsOf(form, issues);
   return {
@@ -61,7 +58,7 @@ const issuePageOf = (c: Call, issues: Issue[]) => {
   };
 };
 
-async function issue(c: Call): Promise<Response | Issue[]> {
+async function issue(c: FormCall): Promise<Response | Issue[]> {
   const body = parseForm(c, IssueOperatorBody(), ["name", "role", "email", "reason"], {
     key: c.get("form").get("no_key") !== "yes",
     expires_in_seconds: numberIn(c, "expires_in_seconds"),

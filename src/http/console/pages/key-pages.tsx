@@ -18,14 +18,12 @@ import { Ending, GraceField, isValid, KeyFacts, KeyTable, withEndings } from "..
 import type { Crumbs } from "../components/layout.tsx";
 import { List } from "../components/list.tsx";
 import { Heading, plainText, Text, Time } from "../components/text.tsx";
-import type { EnvironmentEnv, SignedInEnv } from "../console-env.ts";
+import type { EnvironmentCall, SignedInCall, SignedInEnv } from "../console-env.ts";
 import { environmentPath, keyPath, OPERATORS, operatorPath, withQuery } from "../paths.ts";
 import { fieldsOf, issuesOf, numberIn, parseForm, readPageQuery, schemaIssues } from "../request/form-fields.ts";
 import { respondWithForm, respondWithNewKey } from "../response/respond-with-form.tsx";
 import { redirect, refuseWithPage, respondWithPage } from "../response/respond-with-page.tsx";
 import { ActivityList, readActivity } from "./events.tsx";
-
-type Call = RequestContext<SignedInEnv>;
 
 /** The keys that pages show and change, API keys or operators: how they name them, and what they call. */
 export type KeyKind = {
@@ -57,7 +55,8 @@ export type KeyKind = {
 
 /** The pages of keys of one kind, which `kindOf` gives for a request: their list, and of each key itself and the form that replaces or ends it. */
 export const keyPages = <Env extends SignedInEnv>(kindOf: (c: RequestContext<Env>) => KeyKind) => {
-  const of = (page: (c: Call, kind: KeyKind) => Promise<Response>) => (c: RequestContext<Env>) => page(c, kindOf(c));
+  const of = (page: (c: SignedInCall, kind: KeyKind) => Promise<Response>) => (c: RequestContext<Env>) =>
+    page(c, kindOf(c));
   return {
     list: { show: of(showList) },
     about: { show: of(showKey) },
@@ -68,7 +67,7 @@ export const keyPages = <Env extends SignedInEnv>(kindOf: (c: RequestContext<Env
 const ROWS = "50";
 
 /** The keys of an environment or of the deployment, also those that have ended. */
-async function showList(c: Call, kind: KeyKind): Promise<Response> {
+async function showList(c: SignedInCall, kind: KeyKind): Promise<Response> {
   const own = ["done"];
   const { fields, value: query, issues } = readPageQuery(c, KeysQuery(), { defaults: { limit: ROWS }, own });
   const listed = await kind.list(query);
@@ -96,7 +95,7 @@ async function showList(c: Call, kind: KeyKind): Promise<Response> {
 }
 
 /** The key that the path names, or the page that refuses the request. Only an admin may change one. */
-async function foundKey(c: Call, kind: KeyKind, toChange = true): Promise<FoundKey | Response> {
+async function foundKey(c: SignedInCall, kind: KeyKind, toChange = true): Promise<FoundKey | Response> {
   const found = await kind.find([pathNumber(c.req.param("id"))]);
   if (!found.ok) return refuseWithPage(c, found.failure);
   if (toChange && !kind.canChange()) return refuseWithPage(c, { code: "insufficient_access", required_role: "admin" });
@@ -109,7 +108,7 @@ const crumbsOf = ({ listPath, listTitle, pathOf }: KeyKind, { key }: FoundKey): 
 ];
 
 /** The page of one key: what it is, who ended it, and its changes. */
-async function showKey(c: Call, kind: KeyKind): Promise<Response> {
+async function showKey(c: SignedInCall, kind: KeyKind): Promise<Response> {
   const found = await foundKey(c, kind, false);
   if (found instanceof Response) return found;
   const { key, ending } = found;
@@ -140,7 +139,7 @@ async function showKey(c: Call, kind: KeyKind): Promise<Response> {
 
 const END = "Replace or end this key";
 
-const endPageOf = (c: Call, kind: KeyKind, found: FoundKey, issues: Issue[]) => {
+const endPageOf = (c: SignedInCall, kind: KeyKind, found: FoundKey, issues: Issue[]) => {
   const field = fieldsOf(c.get("form"), issues);
   if (!hasKey(found.key)) c.set("asksForKey", undefined);
   return respondWithForm(c, {
@@ -174,7 +173,7 @@ const endPageOf = (c: Call, kind: KeyKind, found: FoundKey, issues: Issue[]) => 
   });
 };
 
-async function showEnd(c: Call, kind: KeyKind): Promise<Response> {
+async function showEnd(c: SignedInCall, kind: KeyKind): Promise<Response> {
   const found = await foundKey(c, kind);
   return found instanceof Response ? found : endPageOf(c, kind, found, []);
 }
@@ -185,7 +184,7 @@ const leakIssues = (form: URLSearchParams): Issue[] =>
     : [{ path: ["leaked"], message: "Say whether somebody else may have the key." }];
 
 /** Replaces a key, and shows the text of the new one once; or ends it, and leads to the list. A key that has leaked gets no grace. */
-async function replaceOrEnd(c: Call, kind: KeyKind): Promise<Response> {
+async function replaceOrEnd(c: SignedInCall, kind: KeyKind): Promise<Response> {
   const found = await foundKey(c, kind);
   if (found instanceof Response) return found;
   const form = c.get("form");
@@ -206,7 +205,7 @@ async function replaceOrEnd(c: Call, kind: KeyKind): Promise<Response> {
   return respondWithNewKey(c, { title: kind.titleOf(stored.id), stored, text, back, replaced });
 }
 
-async function end(c: Call, kind: KeyKind, found: FoundKey): Promise<Response> {
+async function end(c: SignedInCall, kind: KeyKind, found: FoundKey): Promise<Response> {
   // Only the form of a new key asks for the operator's own.
   c.set("ownKeyIssues", []);
   const body = parseForm(c, ReasonBody(), ["reason"]);
@@ -219,7 +218,7 @@ async function end(c: Call, kind: KeyKind, found: FoundKey): Promise<Response> {
   return redirect(c, withQuery(kind.listPath, { done: "revoked" }));
 }
 
-export function apiKeysOf(c: RequestContext<EnvironmentEnv>): KeyKind {
+export function apiKeysOf(c: EnvironmentCall): KeyKind {
   const manager = managerCall(c);
   const { directory, environment, operator } = manager;
   return {
@@ -249,7 +248,7 @@ export function apiKeysOf(c: RequestContext<EnvironmentEnv>): KeyKind {
   };
 }
 
-export const operatorsOf = (c: RequestContext<SignedInEnv>): KeyKind => ({
+export const operatorsOf = (c: SignedInCall): KeyKind => ({
   listPath: OPERATORS,
   listTitle: "Operators",
   issue: "Issue an operator's key",

@@ -11,7 +11,6 @@ import type { SessionClaims } from "../../../domain/credentials/verified-session
 import type { Failure } from "../../../domain/failure.ts";
 import type { InspectedGroup } from "../../../domain/user-groups/overview.ts";
 import { stateOf } from "../../../domain/user-groups/user-group.ts";
-import type { RequestContext } from "../../app-env.ts";
 import { directoryOf, ifAnswered } from "../../durable-objects.ts";
 import { type Explanation, explainCredential, findKeysOf } from "../../operations/explain-credential.ts";
 import { operatorCall, registryFor } from "../../request/admit-caller.ts";
@@ -23,21 +22,19 @@ import { Badge, EnvironmentName, Facts } from "../components/detail.tsx";
 import { By, Named, Reason as Quoted } from "../components/events.tsx";
 import { Ending, KeyFacts } from "../components/key-details.tsx";
 import { Text, Time } from "../components/text.tsx";
-import type { SignedInEnv } from "../console-env.ts";
+import type { SignedInCall } from "../console-env.ts";
 import { ENVIRONMENTS, environmentPath, groupPath, keyPath, operatorPath, withQuery } from "../paths.ts";
 import { redirect, refuseWithPage, respondWithPage } from "../response/respond-with-page.tsx";
 
-type Call = RequestContext<SignedInEnv>;
-
 /** Answers with what was found. The text that was given is not shown again: it may be a secret. */
-const respond = (c: Call, found: Child, issues: Issue[] = []): Promise<Response> =>
+const respond = (c: SignedInCall, found: Child, issues: Issue[] = []): Promise<Response> =>
   respondWithPage(c, { title: "Search", issues, children: found });
 
 /**
  * Shows what is known of a credential, and leads with any other text to the list of groups or environments. So no credential is ever in
  * an address, which browsers and proxies keep.
  */
-export async function search(c: Call): Promise<Response> {
+export async function search(c: SignedInCall): Promise<Response> {
   const text = (c.get("form").get("text") ?? "").trim();
   // People paste whole headers and lines of logs.
   const [credential] = CREDENTIAL.exec(text) ?? [];
@@ -82,7 +79,7 @@ const Notice: FC<{ children: Child }> = ({ children }) => (
   </div>
 );
 
-async function respondWithCredential(c: Call, text: string): Promise<Response> {
+async function respondWithCredential(c: SignedInCall, text: string): Promise<Response> {
   // `search` compares only texts of another form with OPERATOR_TOKEN.
   const asker = { ...operatorCall(c), askIfOperatorToken: async () => ok(false) };
   const explained = await explainCredential(asker, { text });
@@ -96,7 +93,7 @@ async function respondWithCredential(c: Call, text: string): Promise<Response> {
 }
 
 /** What is known of a text that is no credential of this service as a whole. */
-async function beginningOf(c: Call, text: string): Promise<Result<Child, Failure>> {
+async function beginningOf(c: SignedInCall, text: string): Promise<Result<Child, Failure>> {
   if (text.startsWith("eyJ")) return ok(NO_SESSION);
   const beginning = readBeginning(text);
   if (!beginning) return ok(TOO_SHORT);
@@ -108,7 +105,7 @@ async function beginningOf(c: Call, text: string): Promise<Result<Child, Failure
 /** The group of a token or a session, and the key that minted a session, as far as they are still stored. */
 type Names = { group?: InspectedGroup | undefined; minter?: FoundKey | undefined };
 
-async function namesOf(c: Call, { environment, number, session, kind }: Explanation): Promise<Names> {
+async function namesOf(c: SignedInCall, { environment, number, session, kind }: Explanation): Promise<Names> {
   const operator = c.get("operator");
   const isOfGroup = kind === "user_group_token" || kind === "viewer_session";
   if (!environment || !operator || number === null || !isOfGroup) return {};
@@ -200,7 +197,10 @@ const SessionFacts: FC<{ session: SessionClaims; minter: FoundKey | undefined }>
 );
 
 /** What is known of the beginning of a key or a token. */
-async function answerTo(c: Call, { kind, environment, ids }: CredentialBeginning): Promise<Result<Child, Failure>> {
+async function answerTo(
+  c: SignedInCall,
+  { kind, environment, ids }: CredentialBeginning,
+): Promise<Result<Child, Failure>> {
   if ((kind !== "operator_key" && !environment) || ids.length === 0) return ok(TOO_SHORT);
   if (kind === "token") return ok(environment && <TokenFacts environment={environment} ids={ids} />);
   const keys = await findKeysOf(operatorCall(c), environment, ids);

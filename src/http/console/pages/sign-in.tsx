@@ -5,7 +5,6 @@ import type { Assertion } from "../../../domain/credentials/assertion.ts";
 import type { PresentedOperator } from "../../../domain/credentials/caller.ts";
 import { mintConsoleSession } from "../../../domain/credentials/console-cookie.ts";
 import type { ListedConsoleSession } from "../../../domain/credentials/console-sessions.ts";
-import type { RequestContext } from "../../app-env.ts";
 import { ifAnswered, registryOf } from "../../durable-objects.ts";
 import { registryFor } from "../../request/admit-caller.ts";
 import { usableOperatorToken } from "../../request/authenticate.ts";
@@ -15,19 +14,17 @@ import { Badge, Done, Notice } from "../components/detail.tsx";
 import { Form, OperatorKeyField } from "../components/form.tsx";
 import { Table } from "../components/list.tsx";
 import { Text, Time } from "../components/text.tsx";
-import type { FormEnv, SignedInEnv } from "../console-env.ts";
+import type { FormCall, SignedInCall } from "../console-env.ts";
 import { CONSOLE, SESSIONS, SIGN_IN, withQuery } from "../paths.ts";
 import { assertedPerson } from "../request/asserted-person.ts";
 import { cookieHeader } from "../request/console-origin.ts";
 import { presentedKey } from "../request/form-fields.ts";
 import { redirect, refuseWithPage, respondWithPage } from "../response/respond-with-page.tsx";
 
-type Call = RequestContext<SignedInEnv>;
-
 /** The page on which to sign in: with the key of an operator or the bootstrap token, or as the person whom the company's proxy asserts. */
-export const showSignIn = (c: Call): Promise<Response> => signInPage(c);
+export const showSignIn = (c: SignedInCall): Promise<Response> => signInPage(c);
 
-export async function signIn(c: Call): Promise<Response> {
+export async function signIn(c: SignedInCall): Promise<Response> {
   const key = await presentedKey(c, (c.get("form").get("operator_key") ?? "").trim());
   if (key === "rate_limited") return refuseWithPage(c, { code: "rate_limited" });
   if (key === undefined) return signInPage(c, { path: ["operator_key"], message: UNKNOWN });
@@ -38,7 +35,7 @@ export async function signIn(c: Call): Promise<Response> {
     : signInPage(c, { path: ["operator_key"], message: ENDED[failure] ?? UNKNOWN });
 }
 
-export async function signInWithCompany(c: Call): Promise<Response> {
+export async function signInWithCompany(c: SignedInCall): Promise<Response> {
   const person = await assertedPerson(c);
   // The page may be older than the assertion.
   if (!person || c.get("form").get("email") !== person.email) return signInPage(c, { path: [], message: NOT_ASSERTED });
@@ -60,7 +57,7 @@ const NOT_ASSERTED =
 const NO_OPERATOR = "No operator has your email, or it has ended. Ask an admin to issue one with this email.";
 
 /** Starts a session, and leads to the page that was asked for. Otherwise returns why the registry refuses. `email` is that of an assertion. */
-async function start(c: Call, key: PresentedOperator["key"], email?: string) {
+async function start(c: SignedInCall, key: PresentedOperator["key"], email?: string) {
   const { cookie, session } = await mintConsoleSession(c.get("ring"), usableOperatorToken(c.env), email);
   const { sessionHash, bootstrapMac } = session;
   const presented = { key, requestId: c.get("requestId") };
@@ -75,7 +72,7 @@ async function start(c: Call, key: PresentedOperator["key"], email?: string) {
 const PAGE_PATH = /^\/console(?:\/[\w-]+)*\/?$/;
 
 /** The page to go to after signing in, as a browser reads its address. Only a page of the console counts: no link leads from here elsewhere. */
-function nextOf(c: Call): string {
+function nextOf(c: SignedInCall): string {
   const [next, origin] = [c.req.query("next") ?? "", c.get("origin")];
   if (!URL.canParse(next, origin)) return CONSOLE;
   const url = new URL(next, origin);
@@ -83,7 +80,7 @@ function nextOf(c: Call): string {
 }
 
 /** Answers with the page on which to sign in, and what was wrong with the form that was sent. */
-async function signInPage(c: Call, problem?: Issue): Promise<Response> {
+async function signInPage(c: SignedInCall, problem?: Issue): Promise<Response> {
   const issues = problem === undefined ? [] : [problem];
   const next = nextOf(c);
   const query = { next: next === CONSOLE ? undefined : next };
@@ -124,11 +121,11 @@ async function signInPage(c: Call, problem?: Issue): Promise<Response> {
 type CompanySignIn = { email: string | undefined; operator: string | undefined };
 
 /** Counts a sign-in of this person, which costs an RPC. Returns whether it is within the limit. */
-const companyLimit = async (c: Call, { email }: Assertion): Promise<boolean> =>
+const companyLimit = async (c: SignedInCall, { email }: Assertion): Promise<boolean> =>
   (await c.env.OPERATOR_LIMIT.limit({ key: `company ${email}` })).success;
 
 /** Who may continue without a key; `undefined` if the deployment has no sign-in with a company. */
-async function companyOf(c: Call): Promise<CompanySignIn | undefined> {
+async function companyOf(c: SignedInCall): Promise<CompanySignIn | undefined> {
   if (!ssoIn(c.env)) return undefined;
   const person = await assertedPerson(c);
   if (!person || !(await companyLimit(c, person))) return { email: undefined, operator: undefined };
@@ -189,7 +186,7 @@ export function browserName(userAgent: string): string {
 
 const DONE = { ended: "The session has ended." };
 
-export async function listSessions(c: Call): Promise<Response> {
+export async function listSessions(c: SignedInCall): Promise<Response> {
   const listed = await registryFor(c).listConsoleSessions(c.get("presentedOperator"));
   if (!listed.ok) return refuseWithPage(c, listed.failure);
   const { sessions } = listed.value;
@@ -207,7 +204,7 @@ export async function listSessions(c: Call): Promise<Response> {
   });
 }
 
-export async function endSessions(c: RequestContext<FormEnv>): Promise<Response> {
+export async function endSessions(c: FormCall): Promise<Response> {
   const field = c.get("form").get("session") ?? "";
   const which = field === "all" ? field : pathNumber(field);
   const ended = await registryFor(c).endConsoleSessions(c.get("presentedOperator"), which);
@@ -217,21 +214,21 @@ export async function endSessions(c: RequestContext<FormEnv>): Promise<Response>
     : redirect(c, withQuery(SESSIONS, { done: "ended" }));
 }
 
-const EndButton: FC<{ c: Call; which: string; text: string }> = ({ c, which, text }) => (
+const EndButton: FC<{ c: SignedInCall; which: string; text: string }> = ({ c, which, text }) => (
   <Form c={c} action={SESSIONS}>
     <input type="hidden" name="session" value={which} />
     <button type="submit">{text}</button>
   </Form>
 );
 
-const EndSession: FC<{ c: Call; session: ListedConsoleSession }> = ({ c, session: { id, isCurrent } }) =>
+const EndSession: FC<{ c: SignedInCall; session: ListedConsoleSession }> = ({ c, session: { id, isCurrent } }) =>
   isCurrent ? (
     <Badge state="valid" text="this one" />
   ) : (
     <EndButton c={c} which={String(id)} text={`End session ${id}`} />
   );
 
-const SessionTable: FC<{ c: Call; sessions: ListedConsoleSession[] }> = ({ c, sessions }) => (
+const SessionTable: FC<{ c: SignedInCall; sessions: ListedConsoleSession[] }> = ({ c, sessions }) => (
   <Table
     rows={sessions}
     columns={[
@@ -252,7 +249,7 @@ const SessionTable: FC<{ c: Call; sessions: ListedConsoleSession[] }> = ({ c, se
   />
 );
 
-export async function signOut(c: Call): Promise<Response> {
+export async function signOut(c: SignedInCall): Promise<Response> {
   const ended = await registryFor(c).endConsoleSessions(c.get("presentedOperator"), "current");
   return ended.ok ? redirect(c, SIGN_IN, cookieHeader(c.get("origin"), "")) : refuseWithPage(c, ended.failure);
 }

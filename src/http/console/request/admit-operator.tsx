@@ -5,7 +5,6 @@ import { BODY_BYTES_MAX, FORM_BYTES_MAX } from "../../../../common/limits.ts";
 import type { PresentedConsoleSession, PresentedOperator } from "../../../domain/credentials/caller.ts";
 import { type ConsoleSession, isOwnForm, verifyFormToken } from "../../../domain/credentials/console-cookie.ts";
 import type { LadderRole } from "../../../domain/credentials/rights.ts";
-import type { RequestContext } from "../../app-env.ts";
 import { directoryOf } from "../../durable-objects.ts";
 import { registryFor } from "../../request/admit-caller.ts";
 import { countCall } from "../../request/authorize.ts";
@@ -13,7 +12,7 @@ import { readBytes, type Sender, WITH_CREDENTIAL, WITHOUT_CREDENTIAL } from "../
 import { clientAddress } from "../../request/client-address.ts";
 import { Reason } from "../../resources/fields.ts";
 import { FORM_TOKEN } from "../components/form.tsx";
-import type { EnvironmentEnv, SignedInEnv } from "../console-env.ts";
+import type { EnvironmentCall, EnvironmentEnv, SignedInCall } from "../console-env.ts";
 import { type PageAccess, pageAccessOf } from "../page-access.ts";
 import { environmentOfPath } from "../paths.ts";
 import { SIGN_IN_AGAIN } from "../response/respond-with-form.tsx";
@@ -52,7 +51,7 @@ export const admitOperator = createMiddleware<EnvironmentEnv>(async (c, next) =>
 });
 
 /** Whether a session may go on: one that began with an assertion needs one for the same person in each request. */
-async function isAsserted(c: RequestContext<SignedInEnv>, { email }: ConsoleSession): Promise<boolean> {
+async function isAsserted(c: SignedInCall, { email }: ConsoleSession): Promise<boolean> {
   if (email === undefined) return true;
   const person = await assertedPerson(c);
   if (person?.email === email) {
@@ -65,14 +64,14 @@ async function isAsserted(c: RequestContext<SignedInEnv>, { email }: ConsoleSess
 }
 
 /** Whether a page of this session has offered the form. A thief of the cookie alone has no such form. */
-const isFormOf = async (c: RequestContext<SignedInEnv>, session: ConsoleSession): Promise<boolean> =>
+const isFormOf = async (c: SignedInCall, session: ConsoleSession): Promise<boolean> =>
   (await verifyFormToken(c.get("ring"), session, c.req.path, c.get("form").get(FORM_TOKEN) ?? "")) !== undefined;
 
 /**
  * Leads a browser without a session to the page on which to sign in. A form of this console that comes without a cookie, because its
  * operator has signed out in another window, is answered with what was typed. Such requests count as refused credentials.
  */
-async function refuseStranger(c: RequestContext<SignedInEnv>, isForged: boolean): Promise<Response> {
+async function refuseStranger(c: SignedInCall, isForged: boolean): Promise<Response> {
   const isForm = c.req.method === "POST";
   if (isForged || isForm) c.set("failureCode", "unauthenticated");
   if (!c.get("access")) return refuseWithPage(c, { code: "route_not_found" });
@@ -83,7 +82,7 @@ async function refuseStranger(c: RequestContext<SignedInEnv>, isForged: boolean)
 
 /** Leads to the page on which to sign in, or answers a form of this console with what was typed. `code` is for the log. */
 async function refuseSender(
-  c: RequestContext<SignedInEnv>,
+  c: SignedInCall,
   code: "unauthenticated" | "credential_expired" | undefined,
 ): Promise<Response> {
   if (code) c.set("failureCode", code);
@@ -93,7 +92,7 @@ async function refuseSender(
 }
 
 /** Refuses a path that no page has. The frame is that of the environment in the path, if there is one. */
-function refusePath(c: RequestContext<EnvironmentEnv>): Promise<Response> {
+function refusePath(c: EnvironmentCall): Promise<Response> {
   const environment = environmentOfPath(c.req.path);
   if (environment) c.set("environment", environment);
   return refuseWithPage(c, { code: "route_not_found" });
@@ -101,7 +100,7 @@ function refusePath(c: RequestContext<EnvironmentEnv>): Promise<Response> {
 
 /** The operator of a session, as the registry takes one, with the reason in the form for the event of its change. */
 const presented = (
-  c: RequestContext<SignedInEnv>,
+  c: SignedInCall,
   { sessionHash, bootstrapMac }: ConsoleSession,
 ): PresentedOperator & { key: PresentedConsoleSession } => ({
   requestId: c.get("requestId"),
@@ -110,7 +109,7 @@ const presented = (
 });
 
 async function admit(
-  c: RequestContext<EnvironmentEnv>,
+  c: EnvironmentCall,
   { role = "admin", form: { changesNothing } = {} }: PageAccess,
   isOfEnvironment: boolean,
 ): Promise<Response | undefined> {
@@ -132,7 +131,7 @@ async function admit(
 }
 
 /** The id of the form that was sent, or the page that refuses a form of another session or path. */
-async function checkForm(c: RequestContext<EnvironmentEnv>): Promise<{ id: string } | Response> {
+async function checkForm(c: EnvironmentCall): Promise<{ id: string } | Response> {
   const token = c.get("form").get(FORM_TOKEN) ?? "";
   const id = await verifyFormToken(c.get("ring"), c.get("session"), c.req.path, token);
   if (id === undefined)
@@ -145,11 +144,7 @@ async function checkForm(c: RequestContext<EnvironmentEnv>): Promise<{ id: strin
   return { id };
 }
 
-async function admitForm(
-  c: RequestContext<EnvironmentEnv>,
-  role: LadderRole,
-  formId: string,
-): Promise<Response | undefined> {
+async function admitForm(c: EnvironmentCall, role: LadderRole, formId: string): Promise<Response | undefined> {
   const presentedOperator = c.get("presentedOperator");
   const admitted = await registryFor(c).admitForm(presentedOperator, role, c.get("environment"), formId);
   if (!admitted.ok) return refuseWithPage(c, admitted.failure);
@@ -172,7 +167,7 @@ async function admitForm(
 }
 
 /** What is wrong with an assertion that stands for the operator's own key; `undefined` in a session that began with a key. */
-function assertionIssues(c: RequestContext<SignedInEnv>): Issue[] | undefined {
+function assertionIssues(c: SignedInCall): Issue[] | undefined {
   const assertion = c.get("assertion");
   if (!assertion) return undefined;
   return isRecent(assertion) ? [] : [{ path: [], message: SIGN_IN_AGAIN }];
@@ -181,7 +176,7 @@ function assertionIssues(c: RequestContext<SignedInEnv>): Issue[] | undefined {
 const utf8 = new TextDecoder();
 
 /** Reads the fields of a form, within the bounds of its sender. `name` is that under which unfinished bodies are counted. */
-async function setForm(c: RequestContext<SignedInEnv>, name: string, sender: Sender): Promise<Response | undefined> {
+async function setForm(c: SignedInCall, name: string, sender: Sender): Promise<Response | undefined> {
   c.set("form", new URLSearchParams());
   if (c.req.method !== "POST") return undefined;
   const bytes = await readBytes(c.req.raw, name, { bodyType: "form" }, sender);

@@ -3,10 +3,9 @@ import { ok, type Result } from "../../../../common/result.ts";
 import type { Operator } from "../../../domain/credentials/caller.ts";
 import type { Failure } from "../../../domain/failure.ts";
 import { withTimeout } from "../../../domain/with-timeout.ts";
-import type { RequestContext } from "../../app-env.ts";
 import { type Directory, DurableObjectDamaged, DurableObjectRestoring, directoryOf } from "../../durable-objects.ts";
 import { admitAgain, registryFor } from "../../request/admit-caller.ts";
-import type { SignedInEnv } from "../console-env.ts";
+import type { SignedInCall } from "../console-env.ts";
 
 const AT_ONCE = 8;
 /** For how long a page goes on to further environments, and to how many at most. */
@@ -41,7 +40,7 @@ type Question<Answer> = {
  * an operator whose rights have ended meanwhile.
  */
 export async function askEnvironments<Answer extends { hasWaited: boolean }>(
-  c: RequestContext<SignedInEnv>,
+  c: SignedInCall,
   { start, end = Number.POSITIVE_INFINITY, ask, keep = (answer) => answer, isEnough = () => false }: Question<Answer>,
 ): Promise<Result<Answers<Answer>, Failure>> {
   const endsAt = Date.now() + SECONDS_MAX * 1000;

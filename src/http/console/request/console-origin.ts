@@ -6,7 +6,7 @@ import { type ConsoleSession, verifyConsoleCookie } from "../../../domain/creden
 import type { RequestContext } from "../../app-env.ts";
 import { usableOperatorToken } from "../../request/authenticate.ts";
 import { publicUrlOf } from "../../request/host.ts";
-import type { ConsoleEnv } from "../console-env.ts";
+import type { ConsoleCall } from "../console-env.ts";
 
 declare global {
   interface Env {
@@ -55,7 +55,7 @@ function cookieNameOf(origin: string): string {
 const isTls = (origin: string): boolean => origin.startsWith("https:");
 
 /** The session of the request's cookie: `none` without a cookie, and `forged` if this service has not minted it. */
-export async function readSession(c: RequestContext<ConsoleEnv>): Promise<ConsoleSession | "none" | "forged"> {
+export async function readSession(c: ConsoleCall): Promise<ConsoleSession | "none" | "forged"> {
   const name = cookieNameOf(c.get("origin"));
   const cookie = parse(c.req.header("Cookie") ?? "", name)[name];
   if (cookie === undefined || cookie === "") return "none";

@@ -6,13 +6,12 @@ import type { PresentedKey } from "../../../domain/credentials/caller.ts";
 import { verifyCredential } from "../../../domain/credentials/credential.ts";
 import type { Failure, FailureOf } from "../../../domain/failure.ts";
 import { isObject } from "../../../domain/json.ts";
-import type { RequestContext } from "../../app-env.ts";
 import { registryOf } from "../../durable-objects.ts";
 import { countRefused, isOperatorToken } from "../../request/authenticate.ts";
 import { validate } from "../../request/body/validate.ts";
 import { readQuery } from "../../request/query.ts";
 import { FAILURES } from "../../response/failures.ts";
-import type { ConsoleEnv, FormEnv, SignedInEnv } from "../console-env.ts";
+import type { ConsoleCall, FormCall, SignedInCall } from "../console-env.ts";
 
 /** The query of a page: its fields as they came, and their values, unless there are issues. */
 export type PageQuery<Value> = { fields: Record<string, string>; value: Value | undefined; issues: Issue[] };
@@ -29,7 +28,7 @@ type Options = {
  * changes.
  */
 export function readPageQuery<Schema extends z.ZodMiniType>(
-  c: RequestContext<ConsoleEnv>,
+  c: ConsoleCall,
   schema: Schema,
   { defaults = {}, own = [], fixed = {} }: Options = {},
 ): PageQuery<z.output<Schema>> {
@@ -45,7 +44,7 @@ export function readPageQuery<Schema extends z.ZodMiniType>(
  * that asks for the operator's own key fails without it, so no page makes its change then.
  */
 export function parseForm<Schema extends z.ZodMiniType>(
-  c: RequestContext<SignedInEnv>,
+  c: SignedInCall,
   schema: Schema,
   names: string[],
   others: Record<string, unknown> = {},
@@ -69,7 +68,7 @@ export const schemaIssues = (parsed: Result<unknown, FailureOf<"invalid_body">>)
   parsed.ok ? [] : parsed.failure.issues;
 
 /** A whole number in a field; another text stays a text, which a schema of numbers refuses. */
-export function numberIn(c: RequestContext<SignedInEnv>, name: string): number | string | undefined {
+export function numberIn(c: SignedInCall, name: string): number | string | undefined {
   const text = (c.get("form").get(name) ?? "").trim();
   if (text === "") return undefined;
   return /^\d{1,15}$/.test(text) ? Number(text) : text;
@@ -80,13 +79,13 @@ export const confirmationOf = (name: string, id: number): string =>
   /^\w(?:[\w .@-]{0,38}\w)?$/.test(name) ? name : String(id);
 
 /** What is wrong with the text that an operator types to confirm a change. */
-export const confirmationIssues = (c: RequestContext<SignedInEnv>, expected: string): Issue[] =>
+export const confirmationIssues = (c: SignedInCall, expected: string): Issue[] =>
   (c.get("form").get("confirmation") ?? "").trim() === expected
     ? []
     : [{ path: ["confirmation"], message: `Type ${expected}, if you mean this.` }];
 
 /** What is wrong with the operator's key that a form asks for once more. It is limited as every guess of a credential. */
-export async function operatorKeyIssues(c: RequestContext<FormEnv>): Promise<Issue[]> {
+export async function operatorKeyIssues(c: FormCall): Promise<Issue[]> {
   const key = await presentedKey(c, (c.get("form").get("operator_key") ?? "").trim());
   const path = ["operator_key"];
   if (key === "rate_limited") return [{ path, message: FAILURES.rate_limited.message }];
@@ -122,7 +121,7 @@ export function jsonIn(text: string, name: string): Result<object | null, Issue[
  * before it is compared with the bootstrap token, because otherwise the answer would distinguish a right guess from a wrong one.
  */
 export async function presentedKey(
-  c: RequestContext<ConsoleEnv>,
+  c: ConsoleCall,
   text: string,
 ): Promise<PresentedKey | "bootstrap" | "rate_limited" | undefined> {
   const signed = await verifyCredential(c.get("ring"), text);

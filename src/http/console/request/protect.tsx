@@ -2,10 +2,9 @@ import { createMiddleware } from "hono/factory";
 import { isProtected } from "../../../../common/origin.ts";
 import { hasConsole } from "../../../../common/settings/settings.ts";
 import type { Failure } from "../../../domain/failure.ts";
-import type { RequestContext } from "../../app-env.ts";
 import { isForm } from "../../request/body/body-bytes.ts";
 import { FAILURES } from "../../response/failures.ts";
-import type { ConsoleEnv } from "../console-env.ts";
+import type { ConsoleCall, ConsoleEnv } from "../console-env.ts";
 import { respondWithMessage } from "../response/respond-with-page.tsx";
 import { consoleOriginOf } from "./console-origin.ts";
 
@@ -56,7 +55,7 @@ type Refusal = { status: number; title: string; message: string };
 
 const forbidden = (message: string): Refusal => ({ status: 403, title: "This request is refused", message });
 
-function refusalOf(c: RequestContext<ConsoleEnv>): Refusal | undefined {
+function refusalOf(c: ConsoleCall): Refusal | undefined {
   const { method } = c.req;
   if (!METHODS.includes(method))
     return { status: 405, title: "This request is refused", message: "Pages of the console take GET and POST." };

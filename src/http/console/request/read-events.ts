@@ -3,11 +3,10 @@ import { ok, type Result } from "../../../../common/result.ts";
 import type { Failure } from "../../../domain/failure.ts";
 import type { NewestPage, NewestQuery } from "../../../domain/feed/event.ts";
 import type { StoredEvent } from "../../../records.ts";
-import type { RequestContext } from "../../app-env.ts";
 import { directoryOf } from "../../durable-objects.ts";
 import { admitAgain, registryFor } from "../../request/admit-caller.ts";
 import type { FeedEvent } from "../components/events.tsx";
-import type { SignedInEnv } from "../console-env.ts";
+import type { SignedInCall } from "../console-env.ts";
 import { askEnvironments, type Silence } from "./ask-environments.ts";
 
 /** Whose events a page has: those of one environment, the deployment's own, or all. */
@@ -70,19 +69,19 @@ type Waited = NewestPage & { hasWaited: boolean };
 type Read = (query: NewestQuery) => Promise<Result<Waited, Failure>>;
 
 /** Reads events of one feed or of several. A feed that is read alone has to answer. */
-export function readFeeds(c: RequestContext<SignedInEnv>, query: FeedQuery): Promise<Result<FoundEvents, Failure>> {
+export function readFeeds(c: SignedInCall, query: FeedQuery): Promise<Result<FoundEvents, Failure>> {
   const { scope } = query;
   if (scope === "all") return readAll(c, query);
   return scope === "deployment" ? readOne(c, query, undefined) : readOne(c, query, scope);
 }
 
 const readDeployment =
-  (c: RequestContext<SignedInEnv>): Read =>
+  (c: SignedInCall): Read =>
   (query) =>
     registryFor(c).listNewestEvents(c.get("presentedOperator"), query);
 
 async function readOne(
-  c: RequestContext<SignedInEnv>,
+  c: SignedInCall,
   { filter, place }: FeedQuery,
   environment: Environment | undefined,
 ): Promise<Result<FoundEvents, Failure>> {
@@ -101,7 +100,7 @@ async function readOne(
 }
 
 async function readAll(
-  c: RequestContext<SignedInEnv>,
+  c: SignedInCall,
   { filter, place, start, end }: FeedQuery,
 ): Promise<Result<FoundEvents, Failure>> {
   const found: FoundEvents = { ...NOTHING_FOUND, unread: [] };

@@ -9,7 +9,7 @@ import { Form, OperatorKeyField, ReasonField } from "../components/form.tsx";
 import { Rights } from "../components/key-details.tsx";
 import type { Crumbs } from "../components/layout.tsx";
 import { Text, Time, utcTime } from "../components/text.tsx";
-import type { SignedInEnv } from "../console-env.ts";
+import type { SignedInCall, SignedInEnv } from "../console-env.ts";
 import type { KeyReason } from "../page-access.ts";
 import { isRecent } from "../request/asserted-person.ts";
 import { type Page, respondWithPage } from "./respond-with-page.tsx";
@@ -39,7 +39,7 @@ export const formPage = <Env extends SignedInEnv>(
 });
 
 /** Answers with the page of a form, which says what will happen, and is sent to the page's own path. */
-export function respondWithForm(c: RequestContext<SignedInEnv>, page: FormPage): Promise<Response> {
+export function respondWithForm(c: SignedInCall, page: FormPage): Promise<Response> {
   const { effects, button, isDangerous = false, danger, fields, ...head } = page;
   const environment = c.get("environment");
   return respondWithPage(c, {
@@ -94,7 +94,7 @@ const HINTS: Record<KeyReason, string> = {
  * The operator's own key, if the table of pages says that this form asks for it. In a session that began with an assertion, a recent
  * assertion stands for the key.
  */
-const OwnKey: FC<{ c: RequestContext<SignedInEnv>; issues: Issue[] }> = ({ c, issues }) => {
+const OwnKey: FC<{ c: SignedInCall; issues: Issue[] }> = ({ c, issues }) => {
   const [reason, assertion] = [c.get("asksForKey"), c.get("assertion")];
   if (!reason) return null;
   if (!assertion) return <OperatorKeyField hint={HINTS[reason]} issues={issues} />;
@@ -106,7 +106,7 @@ const OwnKey: FC<{ c: RequestContext<SignedInEnv>; issues: Issue[] }> = ({ c, is
 };
 
 /** Says that an assertion is too old, before somebody fills in a form that would be refused. */
-const OldAssertion: FC<{ c: RequestContext<SignedInEnv> }> = ({ c }) => {
+const OldAssertion: FC<{ c: SignedInCall }> = ({ c }) => {
   const assertion = c.get("assertion");
   if (!c.get("asksForKey") || !assertion || isRecent(assertion)) return null;
   return (
@@ -130,10 +130,7 @@ type NewKey = { title: string; stored: StoredKey; text: string; back: [path: str
  * Answers with the page that shows the text of a new key, once. No other page shows a credential. Throws if the form has not asked for
  * the operator's own key or for a recent assertion, as the table of page-access.ts has to say.
  */
-export function respondWithNewKey(
-  c: RequestContext<SignedInEnv>,
-  { title, stored, text, back, replaced }: NewKey,
-): Promise<Response> {
+export function respondWithNewKey(c: SignedInCall, { title, stored, text, back, replaced }: NewKey): Promise<Response> {
   if (c.get("ownKeyIssues")?.length !== 0)
     throw new Error("The form of this page has to ask for the operator's own key.");
   const [path] = back;

@@ -7,7 +7,7 @@ import { FAILURES } from "../../response/failures.ts";
 import { typedTexts } from "../components/content.ts";
 import { ButtonLink } from "../components/detail.tsx";
 import { type Frame, Layout, type PageHead } from "../components/layout.tsx";
-import type { ConsoleEnv } from "../console-env.ts";
+import type { ConsoleCall } from "../console-env.ts";
 import {
   ENVIRONMENTS,
   environmentPath,
@@ -40,7 +40,7 @@ export const redirect = (c: RequestContext, location: string, headers: Record<st
  * Redirects an operator without a valid session to the sign-in page, from which they return to this one, unless it is the path of a form
  * that has no page.
  */
-export function toSignIn(c: RequestContext<ConsoleEnv>): Response {
+export function toSignIn(c: ConsoleCall): Response {
   const { pathname, search } = new URL(c.req.url);
   return redirect(c, withQuery(SIGN_IN, { next: PAGELESS.includes(pathname) ? undefined : pathname + search }));
 }
@@ -52,7 +52,7 @@ export type Page = PageHead & { children: Child; status?: number };
 
 const NO_FRAME = { signedIn: undefined, environment: undefined, path: "", search: "" };
 
-export async function respondWithPage(c: RequestContext<ConsoleEnv>, { status, ...page }: Page): Promise<Response> {
+export async function respondWithPage(c: ConsoleCall, { status, ...page }: Page): Promise<Response> {
   // The registry is asked for nothing more when the service fails, and not only one environment.
   const isAnswering = (status ?? 200) < 500 || c.get("failureCode") === "environment_damaged";
   const frame = isAnswering ? await frameOf(c) : NO_FRAME;
@@ -65,7 +65,7 @@ export async function respondWithPage(c: RequestContext<ConsoleEnv>, { status, .
   });
 }
 
-export const respondWithMessage = (c: RequestContext<ConsoleEnv>, status: number, title: string, message: string) =>
+export const respondWithMessage = (c: ConsoleCall, status: number, title: string, message: string) =>
   respondWithPage(c, { status, title, children: <p>{message}</p> });
 
 type Way = [path: string, text: string];
@@ -76,7 +76,7 @@ const withWays = (message: string, ways: Way[]): Child => [
 ];
 
 /** Leads to the page on which to sign in. What somebody has typed into a form is shown once, because it is stored nowhere. */
-async function refuseSession(c: RequestContext<ConsoleEnv>): Promise<Response> {
+async function refuseSession(c: ConsoleCall): Promise<Response> {
   const typed = typedTexts(c.get("form") ?? new URLSearchParams());
   if (typed.length === 0) return toSignIn(c);
   return respondWithPage(c, {
@@ -110,7 +110,7 @@ const NOT_FOUND: Partial<Record<Failure["code"], [title: string, message: string
   ],
 };
 
-function waysFrom(c: RequestContext<ConsoleEnv>, { code }: Failure): Way[] {
+function waysFrom(c: ConsoleCall, { code }: Failure): Way[] {
   const environment = c.get("environment");
   if (!c.get("session")) return [[SIGN_IN, "Sign in"]];
   if (code !== "user_group_not_found" || !environment) return [[ENVIRONMENTS, "All environments"]];
@@ -121,7 +121,7 @@ function waysFrom(c: RequestContext<ConsoleEnv>, { code }: Failure): Way[] {
 }
 
 /** Refuses a request with a page. An operator whose session has ended is led to the page on which to sign in. */
-export function refuseWithPage(c: RequestContext<ConsoleEnv>, failure: Failure): Promise<Response> {
+export function refuseWithPage(c: ConsoleCall, failure: Failure): Promise<Response> {
   const { status, message } = FAILURES[failure.code];
   c.set("failureCode", failure.code);
   if (status === 401) return refuseSession(c);
@@ -142,7 +142,7 @@ export function refuseWithPage(c: RequestContext<ConsoleEnv>, failure: Failure):
  * The frame of the page that answers a request. Refusals of signed-in operators have it too, so that they can go on from there. Without
  * a valid session, nobody is signed in. While the registry does not answer, the frame has no environments to switch to.
  */
-async function frameOf(c: RequestContext<ConsoleEnv>): Promise<Frame> {
+async function frameOf(c: ConsoleCall): Promise<Frame> {
   const { path } = c.req;
   const nobody: Frame = { ...NO_FRAME, path };
   const [session, presented] = [c.get("session"), c.get("presentedOperator")];

@@ -6,7 +6,7 @@ import { BODY_BYTES_MAX, BODY_PARSED_AT_ONCE_BYTES_MAX } from "../../../../commo
 import { fail, type Result } from "../../../../common/result.ts";
 import type { FailureOf } from "../../../domain/failure.ts";
 import { isObject } from "../../../domain/json.ts";
-import type { CallEnv, RequestContext } from "../../app-env.ts";
+import type { CallContext, CallEnv } from "../../app-env.ts";
 import { refuseRequest } from "../../response/failures.ts";
 import { inTurn } from "../long-work.ts";
 import { isMergePatch } from "./body-bytes.ts";
@@ -38,7 +38,7 @@ export const jsonBody = <Schema extends z.ZodMiniType>(
   );
 
 /** Gives the reason of a call to its caller, for the event of its change. */
-function setReason(c: RequestContext<CallEnv>, { reason }: { reason?: string }): void {
+function setReason(c: CallContext, { reason }: { reason?: string }): void {
   if (reason === undefined) return;
   const [caller, operator, presentedOperator] = [c.get("caller"), c.get("operator"), c.get("presentedOperator")];
   if (caller) c.set("caller", { ...caller, reason });

@@ -9,7 +9,6 @@ import {
 import type { Issue } from "../../../../../common/issue.ts";
 import { SCOPES, type Scope } from "../../../../domain/credentials/rights.ts";
 import { LOCATIONS } from "../../../../records.ts";
-import type { RequestContext } from "../../../app-env.ts";
 import { eraseEnvironmentIn } from "../../../operations/erase-environment.ts";
 import { issueApiKey } from "../../../operations/keys.ts";
 import { operatorCall, registryFor } from "../../../request/admit-caller.ts";
@@ -18,7 +17,7 @@ import { ReasonBody } from "../../../resources/fields.ts";
 import { Checkbox, Choices, ConfirmationField, Select, TextField } from "../../components/form.tsx";
 import { EXPIRY_DEFAULT, ExpiryField } from "../../components/key-details.tsx";
 import type { Crumbs } from "../../components/layout.tsx";
-import type { EnvironmentEnv, FormEnv, SignedInEnv } from "../../console-env.ts";
+import type { EnvironmentCall, FormCall, SignedInCall } from "../../console-env.ts";
 import { ENVIRONMENTS, environmentPath, withQuery } from "../../paths.ts";
 import {
   confirmationIssues,
@@ -71,7 +70,7 @@ function ignoredTicks(form: URLSearchParams): Issue[] {
   ];
 }
 
-const draftIn = (c: RequestContext<SignedInEnv>, { workspace, tag }: Environment) =>
+const draftIn = (c: SignedInCall, { workspace, tag }: Environment) =>
   parseForm(c, IssueKeyBody(), ["name", "reason", "location"], {
     workspace,
     environment: tag,
@@ -132,7 +131,7 @@ const EFFECTS = [
 ];
 
 /** Issues the key that the form asks for, and answers with the page that shows it once; or returns what is wrong. */
-async function issueKeyIn(c: RequestContext<FormEnv>, environment: Environment): Promise<Response | Issue[]> {
+async function issueKeyIn(c: FormCall, environment: Environment): Promise<Response | Issue[]> {
   const draft = draftIn(c, environment);
   const issues = [...(draft.ok ? [] : atFields(draft.failure.issues)), ...ignoredTicks(c.get("form"))];
   if (!draft.ok || issues.length > 0) return issues;
@@ -146,7 +145,7 @@ async function issueKeyIn(c: RequestContext<FormEnv>, environment: Environment):
   return respondWithNewKey(c, { title: `API key ${stored.id}`, stored, text, back });
 }
 
-const issuePageOf = (c: RequestContext<EnvironmentEnv>, issues: Issue[]) => ({
+const issuePageOf = (c: EnvironmentCall, issues: Issue[]) => ({
   title: "Issue an API key",
   crumbs: [[`${environmentPath(c.get("environment"))}/keys`, "API keys"]] satisfies Crumbs,
   issues,
@@ -162,7 +161,7 @@ const CREATE_EFFECTS = [
   "Ids of groups are unique in an environment, and its keys see nothing of another one.",
 ];
 
-const createPageOf = (c: RequestContext<FormEnv>, issues: Issue[]) => {
+const createPageOf = (c: FormCall, issues: Issue[]) => {
   const field = fieldsOf(c.get("form"), issues);
   return {
     title: "Create an environment",
@@ -189,7 +188,7 @@ const createPageOf = (c: RequestContext<FormEnv>, issues: Issue[]) => {
   };
 };
 
-async function create(c: RequestContext<FormEnv>): Promise<Response | Issue[]> {
+async function create(c: FormCall): Promise<Response | Issue[]> {
   const form = c.get("form");
   const workspace = (form.get("workspace") ?? "").trim();
   const tag = ENVIRONMENT_TAGS.find((each) => tagWord(each) === form.get("environment"));
@@ -212,7 +211,7 @@ const ERASE_EFFECTS = [
   "Backups keep what they have. To keep a copy, take one before: ug backup.",
 ];
 
-const erasePageOf = (c: RequestContext<EnvironmentEnv>, issues: Issue[]) => {
+const erasePageOf = (c: EnvironmentCall, issues: Issue[]) => {
   const name = directoryName(c.get("environment"));
   return {
     title: `Erase ${name}`,
@@ -225,7 +224,7 @@ const erasePageOf = (c: RequestContext<EnvironmentEnv>, issues: Issue[]) => {
   };
 };
 
-async function erase(c: RequestContext<EnvironmentEnv>): Promise<Response | Issue[]> {
+async function erase(c: EnvironmentCall): Promise<Response | Issue[]> {
   const environment = c.get("environment");
   const body = parseForm(c, ReasonBody(), ["reason"]);
   const issues = [...confirmationIssues(c, directoryName(environment)), ...schemaIssues(body)];

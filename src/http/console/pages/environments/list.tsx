@@ -7,7 +7,6 @@ import type { Operator } from "../../../../domain/credentials/caller.ts";
 import { allowsRole } from "../../../../domain/credentials/rights.ts";
 import type { Failure } from "../../../../domain/failure.ts";
 import type { StoredEnvironment } from "../../../../records.ts";
-import type { RequestContext } from "../../../app-env.ts";
 import { type Directory, isKnownDamaged } from "../../../durable-objects.ts";
 import { type FoundGroups, searchGroups } from "../../../operations/user-groups.ts";
 import { registryFor } from "../../../request/admit-caller.ts";
@@ -17,7 +16,7 @@ import { Badge, ButtonLink, Done, EnvironmentName, Tag } from "../../components/
 import { GroupTable } from "../../components/group-table.tsx";
 import { type Column, List, Table } from "../../components/list.tsx";
 import { Time } from "../../components/text.tsx";
-import type { SignedInEnv } from "../../console-env.ts";
+import type { SignedInCall } from "../../console-env.ts";
 import { ATTENTION, CREATE_ENVIRONMENT, ENVIRONMENTS, environmentPath, withQuery } from "../../paths.ts";
 import { type Answers, askEnvironments } from "../../request/ask-environments.ts";
 import { readPageQuery } from "../../request/form-fields.ts";
@@ -31,7 +30,7 @@ const DONE = { erased: "The environment is erased: its groups, keys and events a
  * The environments of the deployment by their workspaces; with a search, those with it in their names, and groups of all. A page that has not
  * searched each environment leads to one that goes on from the number `further`.
  */
-export async function listEnvironments(c: Call): Promise<Response> {
+export async function listEnvironments(c: SignedInCall): Promise<Response> {
   const { fields, value, issues } = readPageQuery(c, StartQuery(), { own: ["done", "further"] });
   const { cursor = "", search } = value ?? {};
   const further = pathNumber(c.req.query("further")) || undefined;
@@ -123,8 +122,6 @@ const EnvironmentLink = ({ name }: StoredEnvironment): Child => (
 /** How many groups of each environment a search shows, of those that exist and of deleted ones. */
 const GROUPS_SHOWN = 5;
 
-type Call = RequestContext<SignedInEnv>;
-
 /** What a search has found, and the number of the first environment that it has not searched; `null` after the last one. */
 type Search = Answers<FoundGroups>;
 
@@ -134,7 +131,7 @@ const isNothing = (search: Search | undefined): boolean =>
 const hasSome = ({ groups, hasMore }: FoundGroups): boolean => groups.length > 0 || hasMore;
 
 /** Searches the groups of environments from the number `start` on until some have any. Those without any are left out. */
-async function findGroups(c: Call, search: string, start = 0): Promise<Result<Search, Failure>> {
+async function findGroups(c: SignedInCall, search: string, start = 0): Promise<Result<Search, Failure>> {
   const ask = (directory: Directory, operator: Operator) =>
     searchGroups(directory, operator, { search, limit: GROUPS_SHOWN });
   const answers = await askEnvironments(c, { start, ask, isEnough: hasSome });

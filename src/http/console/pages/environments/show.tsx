@@ -3,13 +3,12 @@ import { directoryName, type Environment } from "../../../../../common/environme
 import { KEY_ENDING_DAYS, KEY_UNUSED_DAYS } from "../../../../../common/limits.ts";
 import { allowsRole } from "../../../../domain/credentials/rights.ts";
 import type { EnvironmentOverview, NoticedKey } from "../../../../domain/user-groups/overview.ts";
-import type { RequestContext } from "../../../app-env.ts";
 import { admitAgain } from "../../../request/admit-caller.ts";
 import { ButtonLink, Facts, Links, Menu, Split } from "../../components/detail.tsx";
 import { Feed, linesOf, Named } from "../../components/events.tsx";
 import { countText } from "../../components/list.tsx";
 import { Time } from "../../components/text.tsx";
-import type { EnvironmentEnv } from "../../console-env.ts";
+import type { EnvironmentCall } from "../../console-env.ts";
 import { environmentPath, eventsPath, keyPath, withQuery } from "../../paths.ts";
 import { refuseWithPage, respondWithPage } from "../../response/respond-with-page.tsx";
 
@@ -20,7 +19,7 @@ const LINES_SHOWN = 8;
 const EVENTS_READ = 40;
 
 /** The overview of an environment: its groups, its latest changes, and the keys that somebody should look at. */
-export async function showOverview(c: RequestContext<EnvironmentEnv>): Promise<Response> {
+export async function showOverview(c: EnvironmentCall): Promise<Response> {
   const environment = c.get("environment");
   const read = await admitAgain(c, await c.get("directory").overview(c.get("operator")));
   if (!read.ok) return refuseWithPage(c, read.failure);

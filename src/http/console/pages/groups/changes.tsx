@@ -9,14 +9,13 @@ import { parseIfMatch } from "../../../../domain/user-groups/entity-tag.ts";
 import type { EndedLeases } from "../../../../domain/user-groups/lease-requests.ts";
 import { etagOf, stateOf } from "../../../../domain/user-groups/user-group.ts";
 import type { GroupState, ListedGroup } from "../../../../records.ts";
-import type { RequestContext } from "../../../app-env.ts";
 import { ReasonBody } from "../../../resources/fields.ts";
 import { RestoreBody, RotateByNumberBody } from "../../../resources/user-groups-by-number/wire.ts";
 import { deleteLeases } from "../../../response/ended-leases.ts";
 import { Checkbox, ConfirmationField, TextField } from "../../components/form.tsx";
 import { GraceField } from "../../components/key-details.tsx";
 import { Heading, Text, utcTime } from "../../components/text.tsx";
-import type { EnvironmentEnv } from "../../console-env.ts";
+import type { EnvironmentCall } from "../../console-env.ts";
 import { GROUP_PATTERN, type GroupChange, pageAccessOf } from "../../page-access.ts";
 import { environmentPath, groupPath, withQuery } from "../../paths.ts";
 import {
@@ -32,18 +31,16 @@ import { respondWithForm } from "../../response/respond-with-form.tsx";
 import { redirect, respondWithMessage } from "../../response/respond-with-page.tsx";
 import { groupCrumbs, withGroup } from "./inspect.ts";
 
-type Call = RequestContext<EnvironmentEnv>;
-
 /** A change of a group that is not an edit of its fields. */
 type Change = {
   title: string;
   hint: string;
   states: GroupState[];
   isDangerous?: boolean;
-  effects: (c: Call, group: ListedGroup) => Child[];
-  fields?: (c: Call, group: ListedGroup, issues: Issue[]) => Child;
-  check?: (c: Call, group: ListedGroup) => Issue[];
-  run: (c: Call, group: ListedGroup) => Promise<Result<Partial<EndedLeases> | undefined, Failure>>;
+  effects: (c: EnvironmentCall, group: ListedGroup) => Child[];
+  fields?: (c: EnvironmentCall, group: ListedGroup, issues: Issue[]) => Child;
+  check?: (c: EnvironmentCall, group: ListedGroup) => Issue[];
+  run: (c: EnvironmentCall, group: ListedGroup) => Promise<Result<Partial<EndedLeases> | undefined, Failure>>;
   failureFields?: Partial<Record<Failure["code"], string>>;
   /** The word by which the next page says what was done. After a purge there is no group. */
   done: string;
@@ -51,9 +48,9 @@ type Change = {
 
 const confirmationOfGroup = ({ providedId, teamId }: ListedGroup): string => confirmationOf(providedId, teamId);
 
-const conditions = (c: Call) => ({ ifMatch: parseIfMatch(c.get("form").get("etag") ?? "") ?? [] });
+const conditions = (c: EnvironmentCall) => ({ ifMatch: parseIfMatch(c.get("form").get("etag") ?? "") ?? [] });
 
-const update = (c: Call, { teamId }: ListedGroup, suspended: boolean) =>
+const update = (c: EnvironmentCall, { teamId }: ListedGroup, suspended: boolean) =>
   c
     .get("directory")
     .updateByNumber(c.get("operator"), teamId, { suspended }, { ...conditions(c), isMergePatch: false });
@@ -190,11 +187,11 @@ export function offeredChanges(group: ListedGroup, role: Role): { canEdit: boole
   };
 }
 
-const restoreBody = (c: Call) =>
+const restoreBody = (c: EnvironmentCall) =>
   parseForm(c, RestoreBody(), ["reason", "new_user_group_id"], { rotate_token: c.get("form").has("rotate_token") });
 
 /** Makes a change, and leads to the group. A group that has changed since the page was opened is left as it is. */
-async function makeChange(c: Call, change: Change, group: ListedGroup): Promise<Response> {
+async function makeChange(c: EnvironmentCall, change: Change, group: ListedGroup): Promise<Response> {
   const isAsSeen = c.get("form").get("etag") === etagOf(group);
   const issues = isAsSeen
     ? [...(change.check?.(c, group) ?? []), ...schemaIssues(parseForm(c, ReasonBody(), ["reason"]))]
@@ -216,7 +213,7 @@ export const GROUP_CHANGE_PAGES = Object.entries(CHANGES).map(([word, change]) =
   send: withGroup((c, group) => makeChange(c, change, group)),
 }));
 
-function respondWithChange(c: Call, change: Change, group: ListedGroup, issues: Issue[]): Promise<Response> {
+function respondWithChange(c: EnvironmentCall, change: Change, group: ListedGroup, issues: Issue[]): Promise<Response> {
   if (!change.states.includes(stateOf(group)))
     return respondWithMessage(c, 409, `${change.title}: not now`, `The group is ${stateOf(group)}.`);
   return respondWithForm(c, {

@@ -8,21 +8,18 @@ import type { FailureOf } from "../../../../domain/failure.ts";
 import { parseIfMatch } from "../../../../domain/user-groups/entity-tag.ts";
 import { etagOf } from "../../../../domain/user-groups/user-group.ts";
 import type { ListedGroup } from "../../../../records.ts";
-import type { RequestContext } from "../../../app-env.ts";
 import { changesIn } from "../../../resources/user-groups/wire.ts";
 import { UpdateByNumberBody } from "../../../resources/user-groups-by-number/wire.ts";
 import { deleteLeases } from "../../../response/ended-leases.ts";
 import { JSON_FIELDS, labelOf, prettyJson, TEXT_FIELDS } from "../../components/content.ts";
 import { TextArea, TextField } from "../../components/form.tsx";
 import { CodeText, Heading } from "../../components/text.tsx";
-import type { EnvironmentEnv } from "../../console-env.ts";
+import type { EnvironmentCall } from "../../console-env.ts";
 import { groupPath, withQuery } from "../../paths.ts";
 import { issuesOf, jsonIn, linesOf, parseForm, schemaIssues } from "../../request/form-fields.ts";
 import { respondWithForm } from "../../response/respond-with-form.tsx";
 import { redirect, respondWithMessage } from "../../response/respond-with-page.tsx";
 import { groupCrumbs, withGroup } from "./inspect.ts";
-
-type Call = RequestContext<EnvironmentEnv>;
 
 type Values = Record<ContentField, string>;
 
@@ -62,7 +59,7 @@ const valuesOf = (group: ListedGroup): Values =>
   mapped((field) => (CONTENT[field].kind === "text" ? (group[field] ?? "") : prettyJson(group[field])));
 
 /** What the operator has typed. A field that the form did not offer is as it is stored. */
-function givenValues(c: Call, group: ListedGroup): Values {
+function givenValues(c: EnvironmentCall, group: ListedGroup): Values {
   const form = c.get("form");
   const stored = valuesOf(group);
   return mapped((field) => linesOf(form.get(nameOf(field)) ?? stored[field]));
@@ -75,7 +72,7 @@ const mapped = (textOf: (field: ContentField) => string): Values =>
  * The body that the API would take for these values. Unchanged fields are left out: not every role may change the id, and this release may
  * refuse a value that an earlier one has stored.
  */
-function bodyOf(c: Call, group: ListedGroup, given: Values) {
+function bodyOf(c: EnvironmentCall, group: ListedGroup, given: Values) {
   const stored = valuesOf(group);
   const changed = CONTENT_FIELDS.filter((field) => given[field] !== linesOf(stored[field]));
   if (changed.length === 0) return refusalOf([UNCHANGED]);
@@ -101,7 +98,7 @@ function valueIn(field: ContentField, text: string): Result<unknown, Issue[]> {
 
 const refusalOf = (issues: Issue[]): Result<never, FailureOf<"invalid_body">> => fail({ code: "invalid_body", issues });
 
-function respondWithEdit(c: Call, group: ListedGroup, values: Values, issues: Issue[]): Promise<Response> {
+function respondWithEdit(c: EnvironmentCall, group: ListedGroup, values: Values, issues: Issue[]): Promise<Response> {
   if (group.deletedAt !== null)
     return respondWithMessage(c, 409, "Edit: not now", "The group is deleted. Restore it first.");
   const stored = valuesOf(group);

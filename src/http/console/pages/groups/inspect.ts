@@ -2,20 +2,17 @@ import type { Environment } from "../../../../../common/environment.ts";
 import type { ShownGroup } from "../../../../domain/feed/endings.ts";
 import { stateOf } from "../../../../domain/user-groups/user-group.ts";
 import type { ListedGroup } from "../../../../records.ts";
-import type { RequestContext } from "../../../app-env.ts";
 import { pathNumber } from "../../../request/query.ts";
 import type { Crumbs } from "../../components/layout.tsx";
 import { plainText } from "../../components/text.tsx";
-import type { EnvironmentEnv } from "../../console-env.ts";
+import type { EnvironmentCall } from "../../console-env.ts";
 import { environmentPath, groupPath, withQuery } from "../../paths.ts";
 import { refuseWithPage } from "../../response/respond-with-page.tsx";
 
-type Call = RequestContext<EnvironmentEnv>;
-
 /** The handler of a page about a group, which the path names. */
 export const withGroup =
-  (answer: (c: Call, group: ShownGroup) => Response | Promise<Response>) =>
-  async (c: Call): Promise<Response> => {
+  (answer: (c: EnvironmentCall, group: ShownGroup) => Response | Promise<Response>) =>
+  async (c: EnvironmentCall): Promise<Response> => {
     const inspected = await c.get("directory").inspect(c.get("operator"), pathNumber(c.req.param("team_id")));
     return inspected.ok ? answer(c, inspected.value.group) : refuseWithPage(c, inspected.failure);
   };

@@ -6,7 +6,6 @@ import type { Failure } from "../../../../domain/failure.ts";
 import type { GroupPage } from "../../../../domain/user-groups/group-page.ts";
 import { stateOf } from "../../../../domain/user-groups/user-group.ts";
 import { GROUP_STATES, type GroupState, type ListedGroup } from "../../../../records.ts";
-import type { RequestContext } from "../../../app-env.ts";
 import { ifAnswered } from "../../../durable-objects.ts";
 import { eachOnce, exactGroups, listGroups as findGroups } from "../../../operations/user-groups.ts";
 import { admitAgain } from "../../../request/admit-caller.ts";
@@ -15,7 +14,7 @@ import { ListQuery } from "../../../resources/user-groups-by-number/wire.ts";
 import { GroupTable } from "../../components/group-table.tsx";
 import { countText, List, type Tab } from "../../components/list.tsx";
 import { Text } from "../../components/text.tsx";
-import type { EnvironmentEnv } from "../../console-env.ts";
+import type { EnvironmentCall } from "../../console-env.ts";
 import { environmentPath, withQuery } from "../../paths.ts";
 import { readPageQuery } from "../../request/form-fields.ts";
 import { refuseWithPage, respondWithPage } from "../../response/respond-with-page.tsx";
@@ -26,7 +25,7 @@ const DELETED_SHOWN = 10;
 /** For how long a search goes on by itself until it has found something. One call of it ends after 100,000 groups. */
 const SEARCH_MS_MAX = 8000;
 
-type Call = RequestContext<EnvironmentEnv>;
+type Call = EnvironmentCall;
 type Query = z.output<ReturnType<typeof ListQuery>>;
 type Found = { groups: ListedGroup[]; next: GroupPage["next"] };
 

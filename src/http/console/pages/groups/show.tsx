@@ -6,20 +6,17 @@ import { purgeAtOf } from "../../../../domain/days.ts";
 import type { ShownGroup } from "../../../../domain/feed/endings.ts";
 import { etagOf, stateOf } from "../../../../domain/user-groups/user-group.ts";
 import type { ListedGroup, StoredEvent } from "../../../../records.ts";
-import type { RequestContext } from "../../../app-env.ts";
 import { ifAnswered } from "../../../durable-objects.ts";
 import { JSON_FIELDS, labelOf, prettyJson, TEXT_FIELDS } from "../../components/content.ts";
 import { Badge, ButtonLink, Done, Facts, Links, Menu, Split, ValueRows } from "../../components/detail.tsx";
 import { By, Feed, type Line, Reason } from "../../components/events.tsx";
 import { Form } from "../../components/form.tsx";
 import { CodeText, Day, Text, Time } from "../../components/text.tsx";
-import type { EnvironmentEnv } from "../../console-env.ts";
+import type { EnvironmentCall } from "../../console-env.ts";
 import { eventsPath, groupPath } from "../../paths.ts";
 import { respondWithPage } from "../../response/respond-with-page.tsx";
 import { offeredChanges } from "./changes.tsx";
 import { groupCrumbs, withGroup } from "./inspect.ts";
-
-type Call = RequestContext<EnvironmentEnv>;
 
 const EVENTS_SHOWN = 10;
 
@@ -53,7 +50,7 @@ export const showGroup = withGroup(async (c, group) => {
 });
 
 /** What can be done with a group: one primary action, Edit, and the rest in a menu. */
-const Actions: FC<{ c: Call; group: ListedGroup }> = ({ c, group }) => {
+const Actions: FC<{ c: EnvironmentCall; group: ListedGroup }> = ({ c, group }) => {
   const path = groupPath(c.get("environment"), group.teamId);
   const { canEdit, changes } = offeredChanges(group, c.get("operator").role);
   return (
@@ -78,13 +75,13 @@ const Actions: FC<{ c: Call; group: ListedGroup }> = ({ c, group }) => {
 type Shown = { events: StoredEvent[]; hasMore: boolean };
 
 /** The newest events of a group. A directory of 1.0 does not answer. */
-async function activityOf(c: Call, { teamId }: ListedGroup): Promise<Shown> {
+async function activityOf(c: EnvironmentCall, { teamId }: ListedGroup): Promise<Shown> {
   const query = { from: undefined, limit: EVENTS_SHOWN };
   const read = await ifAnswered(async () => c.get("directory").history(c.get("operator"), teamId, query));
   return read?.ok ? { events: read.value.events, hasMore: read.value.next !== null } : { events: [], hasMore: true };
 }
 
-const Banner: FC<{ c: Call; group: ShownGroup }> = ({ c, group }) => {
+const Banner: FC<{ c: EnvironmentCall; group: ShownGroup }> = ({ c, group }) => {
   const [environment, isSupport] = [c.get("environment"), allowsRole(c.get("operator").role, "support")];
   const path = groupPath(environment, group.teamId);
   const { deletedAt, suspendedAt, suspendedReason } = group;

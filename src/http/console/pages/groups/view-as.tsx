@@ -12,7 +12,6 @@ import {
 import { type Person, templateVariables, variablesOf } from "../../../../domain/sql/variables.ts";
 import { stateOf } from "../../../../domain/user-groups/user-group.ts";
 import type { ListedGroup } from "../../../../records.ts";
-import type { RequestContext } from "../../../app-env.ts";
 import { personOf } from "../../../operations/viewer-sessions.ts";
 import { lazy } from "../../../resources/fields.ts";
 import { personFields } from "../../../resources/viewer-sessions/wire.ts";
@@ -20,12 +19,10 @@ import { QueryBody } from "../../../resources/viewers/wire.ts";
 import { Notice, ValueRows } from "../../components/detail.tsx";
 import { Form, Select, TextArea, TextField } from "../../components/form.tsx";
 import { CodeText, Heading, Text } from "../../components/text.tsx";
-import type { EnvironmentEnv } from "../../console-env.ts";
+import type { EnvironmentCall } from "../../console-env.ts";
 import { issuesOf, jsonIn, linesOf, parseForm, schemaIssues } from "../../request/form-fields.ts";
 import { respondWithMessage, respondWithPage } from "../../response/respond-with-page.tsx";
 import { groupCrumbs, withGroup } from "./inspect.ts";
-
-type Call = RequestContext<EnvironmentEnv>;
 
 /** A bound template, the parts of it that were dropped, and the variables that sort nothing. */
 type Bound = BoundQuery & { template: string; droppedParts: { start: number; end: number }[]; unsorted: string[] };
@@ -81,13 +78,13 @@ function detailOf(failure: BindFailure): string {
   return "variable" in failure ? `${failure.variable}: ${issue?.message}` : (issue?.message ?? "");
 }
 
-const templateIn = (c: Call): string => linesOf(c.get("form").get("sql") ?? "");
+const templateIn = (c: EnvironmentCall): string => linesOf(c.get("form").get("sql") ?? "");
 
 /** The fields of a mint that name the person. */
 const PersonBody = lazy(() => z.strictObject(personFields()));
 
 /** The person of a session that would be minted with these fields. */
-function personIn(c: Call): Result<Person, Issue[]> {
+function personIn(c: EnvironmentCall): Result<Person, Issue[]> {
   const properties = jsonIn(linesOf(c.get("form").get("viewer_properties") ?? ""), "viewer_properties");
   const others = properties.ok ? { viewer_properties: properties.value ?? undefined } : {};
   const body = parseForm(c, PersonBody(), ["viewer_id"], others);
@@ -96,7 +93,7 @@ function personIn(c: Call): Result<Person, Issue[]> {
 }
 
 function respondWithView(
-  c: Call,
+  c: EnvironmentCall,
   group: ListedGroup,
   { person = {}, bound }: { person?: Person; bound?: Bound },
   issues: Issue[],
@@ -141,7 +138,7 @@ const PLACEHOLDERS: [value: string, text: string][] = [
 
 const PERSON_FIELDS = ["viewer_id", "viewer_properties"];
 
-const TemplateForm: FC<{ c: Call; group: ListedGroup; issues: Issue[] }> = ({ c, group, issues }) => {
+const TemplateForm: FC<{ c: EnvironmentCall; group: ListedGroup; issues: Issue[] }> = ({ c, group, issues }) => {
   const field = (name: string, initial = "") => ({ name, value: linesOf(c.get("form").get(name) ?? initial), issues });
   const isOpen =
     PERSON_FIELDS.some((name) => field(name).value !== "") ||
