@@ -1,6 +1,7 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, inject, it, onTestFinished } from "vitest";
+import { withDatabase } from "../../prove/src/database.ts";
 import { outcomeOf, runCommand } from "../support/node/commands.ts";
 import { asCustomer, CORRECT, RESET, SECRET } from "../support/node/correct-schemas.ts";
 import { asOneOfTwo, PEOPLE_CORRECT, PLANTS } from "../support/node/plants.ts";
@@ -14,6 +15,12 @@ const NOWHERE = "postgres://backend:pass-4711@127.0.0.1:9/shop";
 const BOTH = ["--as", asCustomer(1), "--as", asCustomer(2)];
 
 const proveAt = (url: string | undefined, ...args: string[]) => runCommand("prove", args, { DATABASE_URL: url });
+
+let postgres: Postgres;
+beforeAll(async () => {
+  if (hasPostgres) postgres = await startPostgres();
+});
+afterAll(() => postgres?.stop());
 
 describe("ug prove", () => {
   it.for([
@@ -58,12 +65,6 @@ describe("ug prove", () => {
 });
 
 describe("ug prove on a server", () => {
-  let postgres: Postgres;
-  beforeAll(async () => {
-    if (hasPostgres) postgres = await startPostgres();
-  });
-  afterAll(() => postgres?.stop());
-
   const withTables = async (sql = "") => {
     for (const each of [RESET, CORRECT, sql]) await postgres.run(each);
     return postgres.url("backend");
@@ -328,25 +329,27 @@ describe("ug prove on a server", () => {
   });
 });
 
-describe("ug prove on a server whose catalogue was changed", () => {
+describe("ug prove on a database whose catalogue was changed", () => {
   const changed = async (sql: string) => {
-    const postgres = await startPostgres();
-    onTestFinished(() => postgres.stop());
-    for (const each of [CORRECT, "REVOKE SELECT ON countries, all_countries FROM dashboard", sql])
-      await postgres.run(each);
+    await postgres.run(RESET);
+    await postgres.run("CREATE DATABASE changed");
+    onTestFinished(() => postgres.run("DROP DATABASE changed WITH (FORCE)"));
+    const url = (role: string) => postgres.url(role).replace("/postgres?", "/changed?");
+    const runThere = (text: string) => withDatabase(url("postgres"), (database) => database.query(text));
+    for (const each of [CORRECT, "REVOKE SELECT ON countries, all_countries FROM dashboard", sql]) await runThere(each);
     const run = () =>
-      proveAt(postgres.url("backend"), "--as", asCustomer(1), "--as", asCustomer(2), "--any-environment", "--json");
-    return { postgres, run };
+      proveAt(url("backend"), "--as", asCustomer(1), "--as", asCustomer(2), "--any-environment", "--json");
+    return { runThere, run };
   };
   const objectsIn = (stdout: string): string[] =>
     JSON.parse(stdout).not_judged.map(({ object }: { object: string }) => object);
 
   it.skipIf(!hasPostgres)(`names a built-in function that runs as its owner${skipped}`, async ({ expect }) => {
     const name = "query_to_xml(text,boolean,boolean,text)";
-    const { postgres, run } = await changed(`ALTER FUNCTION pg_catalog.${name} SECURITY DEFINER`);
+    const { runThere, run } = await changed(`ALTER FUNCTION pg_catalog.${name} SECURITY DEFINER`);
     const { status, stdout } = await run();
     expect([status, objectsIn(stdout)]).toEqual([4, [name]]);
-    await postgres.run(JSON.parse(stdout).not_judged[0].fix);
+    await runThere(JSON.parse(stdout).not_judged[0].fix);
     expect(objectsIn((await run()).stdout)).toEqual([name]);
   });
 
