@@ -28,16 +28,14 @@ export class Erasures {
   }
 
   /** When the alarm is due. It erases by `finishAll`, because it has to wait for the directories. */
-  get chore(): Chore {
-    return {
-      name: "erase environments",
-      dueAt: () => {
-        const markedAt = this.#environments.firstErasedAt();
-        return markedAt === undefined ? undefined : Math.max(markedAt + ERASE_RETRY_SECONDS * 1000, this.#retryAt);
-      },
-      run: () => undefined,
-    };
-  }
+  readonly chore: Chore = {
+    name: "erase environments",
+    dueAt: () => {
+      const markedAt = this.#environments.firstErasedAt();
+      return markedAt === undefined ? undefined : Math.max(markedAt + ERASE_RETRY_SECONDS * 1000, this.#retryAt);
+    },
+    run: () => undefined,
+  };
 
   /** Erases all marked environments, for the alarm. Never rejects. Returns whether there were any. */
   async finishAll(): Promise<boolean> {

@@ -22,17 +22,12 @@ export class EndedSessionStore {
     );
   }
 
-  /** The number of the event that ended what has this name. */
-  find(name: string): number | undefined {
-    return this.#sql.exec<{ id: number }>("SELECT id FROM ended_sessions WHERE name = ?", name).toArray()[0]?.id;
-  }
-
   count(): number {
     return this.#table.number("count(*)");
   }
 
-  /** The row of what has this name. */
-  row(name: string): EndedSession | undefined {
+  /** The end of what has this name. */
+  find(name: string): EndedSession | undefined {
     return this.#table.find("name = ?", name);
   }
 

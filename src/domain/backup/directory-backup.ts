@@ -134,7 +134,7 @@ export class DirectoryBackup {
       if (record) page.add({ kind: "user_group", record }, bytesOf(record));
     }
     const name = event.type === "viewer_sessions.ended" ? nameOfEnded(event) : undefined;
-    const ended = name === undefined || corrected.has(name) ? undefined : endedSessions.row(name);
+    const ended = name === undefined || corrected.has(name) ? undefined : endedSessions.find(name);
     if (!ended) return counts;
     corrected.add(ended.name);
     page.add({ kind: "ended_session", record: ended }, 200);

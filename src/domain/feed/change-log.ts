@@ -108,14 +108,12 @@ export class ChangeLog {
   }
 
   /** Deletes old events. */
-  get purge(): Chore {
-    return {
-      name: "delete old events",
-      dueAt: () => {
-        const [oldest, second] = this.#events.oldest(2);
-        return oldest && second ? oldest.at + this.#keepMs : undefined;
-      },
-      run: (now) => this.#deleteOldest(EVENTS_PER_PURGE_MAX, ({ at }) => at + this.#keepMs <= now),
-    };
-  }
+  readonly purge: Chore = {
+    name: "delete old events",
+    dueAt: () => {
+      const [oldest, second] = this.#events.oldest(2);
+      return oldest && second ? oldest.at + this.#keepMs : undefined;
+    },
+    run: (now) => this.#deleteOldest(EVENTS_PER_PURGE_MAX, ({ at }) => at + this.#keepMs <= now),
+  };
 }

@@ -39,7 +39,7 @@ export class GroupSearch {
   readonly #limit: number;
   readonly #passes: (group: ScannedGroup) => boolean;
   readonly #endsAt: number;
-  readonly #rowSize = new RowSize();
+  readonly #rowSize = firstRowSize();
   readonly #groups: ListedGroup[] = [];
   #range: ListRange;
   #examined = 0;
@@ -128,14 +128,9 @@ const viewedAt = ({ lastViewedOn, createdAt }: ScannedGroup): number =>
 /** What a row has besides its texts: numbers, tokens and times. */
 const ROW_BYTES = 100;
 
-/** The bytes of a group's row that a step reads. */
-const bytesRead = (rows: number, bytes: number): number =>
-  Math.min(DATABASE_PAGE_BYTES * rows, ROW_BYTES * rows + bytes);
-
 /** How many bytes of each group the step before has read. The first step takes a row to fill a page. */
-export class RowSize {
-  bytes = DATABASE_PAGE_BYTES;
-}
+type RowSize = { bytes: number };
+const firstRowSize = (): RowSize => ({ bytes: DATABASE_PAGE_BYTES });
 
 /** How much one turn of a search or a count has read of the groups, and whether it has to end. */
 export class ScanTurn {
@@ -178,7 +173,7 @@ export class ScanTurn {
 
   /** Counts a step that has read so many groups of so many bytes. */
   countStep({ rows, bytes }: { rows: number; bytes: number }): void {
-    const read = bytesRead(rows, bytes);
+    const read = Math.min(DATABASE_PAGE_BYTES * rows, ROW_BYTES * rows + bytes);
     if (rows > 0) this.#size.bytes = read / rows;
     this.#rows += rows;
     this.#bytes += read;
@@ -205,7 +200,7 @@ export type GroupCounts = { existing: number; deleted: number; suspended: number
 
 /** One count of the groups. No index knows which are suspended, so the count reads them in turns. */
 export class GroupCount {
-  readonly #rowSize = new RowSize();
+  readonly #rowSize = firstRowSize();
   #start = 1;
   #examined = 0;
   #suspended = 0;

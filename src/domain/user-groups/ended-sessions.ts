@@ -27,22 +27,17 @@ export class EndedSessions {
     this.#changes = changes;
   }
 
-  /** Whether the session, or all of its person's so far, were ended. */
-  has({ id, teamId, viewerId, seq }: EndableSession): boolean {
-    if (this.#store.find(id) !== undefined) return true;
-    const endedBy = viewerId === undefined ? undefined : this.#store.find(nameOfPerson(teamId, viewerId));
-    return endedBy !== undefined && endedBy > seq;
-  }
-
-  /** The end of the session, or else that of its person's so far. */
+  /** The end of the session, or else that of all of its person's so far. */
   endOf({ id, teamId, viewerId, seq }: EndableSession): EndedSession | undefined {
-    const ofPerson = viewerId === undefined ? undefined : this.#store.row(nameOfPerson(teamId, viewerId));
-    return this.#store.row(id) ?? (ofPerson && ofPerson.id > seq ? ofPerson : undefined);
+    const ended = this.#store.find(id);
+    if (ended || viewerId === undefined) return ended;
+    const ofPerson = this.#store.find(nameOfPerson(teamId, viewerId));
+    return ofPerson && ofPerson.id > seq ? ofPerson : undefined;
   }
 
   /** How many milliseconds before `now` a person's sessions so far were ended; `null` if no end of them is known. */
   msSinceEnd(teamId: number, viewerId: string, now: number): number | null {
-    const ofPerson = this.#store.row(nameOfPerson(teamId, viewerId));
+    const ofPerson = this.#store.find(nameOfPerson(teamId, viewerId));
     return ofPerson ? Math.max(0, now - ofPerson.endedAt) : null;
   }
 
@@ -67,22 +62,21 @@ export class EndedSessions {
   }
 
   /** Deletes ends that are older than any session. */
-  get sweep(): Chore {
-    const endsAt = ({ endedAt }: { endedAt: number }) => endedAt + ENDED_SESSION_SECONDS * 1000;
-    return {
-      name: "delete ended sessions",
-      dueAt: () => {
-        const [oldest] = this.#store.oldest(1);
-        return oldest && endsAt(oldest);
-      },
-      run: (now) => {
-        const last = this.#store.oldest(ENDED_SESSIONS_PER_SWEEP_MAX).findLast((row) => endsAt(row) <= now);
-        if (last) this.#store.deleteUpTo(last.id);
-        this.#count = undefined;
-      },
-    };
-  }
+  readonly sweep: Chore = {
+    name: "delete ended sessions",
+    dueAt: () => {
+      const [oldest] = this.#store.oldest(1);
+      return oldest && forgottenAt(oldest);
+    },
+    run: (now) => {
+      const last = this.#store.oldest(ENDED_SESSIONS_PER_SWEEP_MAX).findLast((row) => forgottenAt(row) <= now);
+      if (last) this.#store.deleteUpTo(last.id);
+      this.#count = undefined;
+    },
+  };
 }
+
+const forgottenAt = ({ endedAt }: EndedSession): number => endedAt + ENDED_SESSION_SECONDS * 1000;
 
 /** The details of the event of an end. */
 const detailsOf = (ended: Ended): EventDetails =>

@@ -297,20 +297,18 @@ export class Groups {
   }
 
   /** Purges deleted groups that can no longer be restored. */
-  get purgeDue(): Chore {
-    return {
-      name: "purge deleted groups",
-      dueAt: () => {
-        const [oldest] = this.#store.oldestDeleted(1);
-        return oldest && purgeAtOf(oldest.deletedAt, this.#undoMs);
-      },
-      run: (now) => {
-        const author: Author = { actor: { kind: "system", id: null, name: "purge" }, requestId: crypto.randomUUID() };
-        for (const deleted of this.#store.oldestDeleted(GROUPS_PER_PURGE_MAX))
-          if (purgeAtOf(deleted.deletedAt, this.#undoMs) <= now) this.#purge(author, deleted);
-      },
-    };
-  }
+  readonly purgeDue: Chore = {
+    name: "purge deleted groups",
+    dueAt: () => {
+      const [oldest] = this.#store.oldestDeleted(1);
+      return oldest && purgeAtOf(oldest.deletedAt, this.#undoMs);
+    },
+    run: (now) => {
+      const author: Author = { actor: { kind: "system", id: null, name: "purge" }, requestId: crypto.randomUUID() };
+      for (const deleted of this.#store.oldestDeleted(GROUPS_PER_PURGE_MAX))
+        if (purgeAtOf(deleted.deletedAt, this.#undoMs) <= now) this.#purge(author, deleted);
+    },
+  };
 
   /** The nonces of the group's tokens for which KV may hold a lease. */
   #leasesOf({ nonce, graceNonce }: UserGroup): ArrayBuffer[] {

@@ -93,33 +93,29 @@ export class Responses {
   }
 
   /** Deletes responses that have expired. */
-  get purge(): Chore {
-    return {
-      name: "delete expired responses",
-      dueAt: () => this.#store.oldest(1)[0]?.expiresAt,
-      run: (now) => {
-        const expired = this.#store.oldest(RESPONSES_PER_PURGE_MAX).filter(({ expiresAt }) => expiresAt <= now);
-        const last = fitting(expired).at(-1);
-        if (last) this.#store.deleteUpTo(last.id);
-      },
-    };
-  }
+  readonly purge: Chore = {
+    name: "delete expired responses",
+    dueAt: () => this.#store.oldest(1)[0]?.expiresAt,
+    run: (now) => {
+      const expired = this.#store.oldest(RESPONSES_PER_PURGE_MAX).filter(({ expiresAt }) => expiresAt <= now);
+      const last = fitting(expired).at(-1);
+      if (last) this.#store.deleteUpTo(last.id);
+    },
+  };
 
   /** Deletes the responses about purged groups, one group at a time. */
-  get purgeEnded(): Chore {
-    return {
-      name: "delete responses of purged groups",
-      dueAt: (now) => (this.#store.firstPurgedGroup() === undefined ? undefined : now),
-      run: () => {
-        const teamId = this.#store.firstPurgedGroup();
-        if (teamId === undefined) return;
-        const responses = this.#store.oldestOf(teamId, RESPONSES_PER_PURGE_MAX);
-        const last = fitting(responses).at(-1);
-        if (last) this.#store.deleteOfUpTo(teamId, last.id);
-        else this.#store.removePurgedGroup(teamId);
-      },
-    };
-  }
+  readonly purgeEnded: Chore = {
+    name: "delete responses of purged groups",
+    dueAt: (now) => (this.#store.firstPurgedGroup() === undefined ? undefined : now),
+    run: () => {
+      const teamId = this.#store.firstPurgedGroup();
+      if (teamId === undefined) return;
+      const responses = this.#store.oldestOf(teamId, RESPONSES_PER_PURGE_MAX);
+      const last = fitting(responses).at(-1);
+      if (last) this.#store.deleteOfUpTo(teamId, last.id);
+      else this.#store.removePurgedGroup(teamId);
+    },
+  };
 }
 
 /** The first responses that one run may delete: large ones take longer. */

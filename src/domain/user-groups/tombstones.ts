@@ -17,13 +17,11 @@ export class Tombstones {
   }
 
   /** When the next are due. The alarm hands them over itself, because it has to wait for the registry. */
-  get chore(): Chore {
-    return {
-      name: "hand purged groups to the registry",
-      dueAt: (now) => (this.#store.first(1).length === 0 ? undefined : Math.max(now, this.#retryAt)),
-      run: () => undefined,
-    };
-  }
+  readonly chore: Chore = {
+    name: "hand purged groups to the registry",
+    dueAt: (now) => (this.#store.first(1).length === 0 ? undefined : Math.max(now, this.#retryAt)),
+    run: () => undefined,
+  };
 
   /** Hands over all. Rejects if the registry cannot be reached. */
   async handOverAll(): Promise<void> {

@@ -114,6 +114,6 @@ export class ViewerSessions {
 
   /** Whether the key that minted a session is valid, and neither the session nor those of its person were ended. */
   #isValid(session: PresentedSession): boolean {
-    return this.#parts.keys.findValid(session.keyId) !== undefined && !this.#parts.ended.has(session);
+    return this.#parts.keys.findValid(session.keyId) !== undefined && !this.#parts.ended.endOf(session);
   }
 }
