@@ -14,7 +14,7 @@ beforeAll(() => {
   for (const name of ["prod", "staging"]) writeFileSync(join(home, `ug/contexts/${name}.json`), "{}", { mode: 0o600 });
   mkdirSync(join(home, "bin"));
   // As a package puts ug in a folder of PATH.
-  writeFileSync(join(home, "bin/ug"), `#!/bin/sh\nexec ${process.execPath} -- ${folder}/cli/ug.mjs "$@"\n`);
+  writeFileSync(join(home, "bin/ug"), `#!/bin/sh\nexec ${process.execPath} -- ${folder}/cli/src/main.ts "$@"\n`);
   chmodSync(join(home, "bin/ug"), 0o755);
   writeFileSync(join(home, "customers.csv"), "");
   return () => rmSync(home, { recursive: true, force: true });

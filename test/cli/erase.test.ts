@@ -48,31 +48,31 @@ describe("an environment that was erased", () => {
 
   it("is erased to the end, wherever the process is killed", async ({ expect }) => {
     const state = newFolder();
-    let secrets: Record<string, string> | undefined;
+    let service = await startPlainService({ state });
+    const { secrets, operatorToken: operatorKey } = service;
     for (let delayMs = 0; delayMs < 24; delayMs += 4) {
-      const service = await startPlainService({ state, ...(secrets && { secrets }) });
-      secrets = service.secrets;
-      const { url, key: apiKey, operatorToken: operatorKey } = service;
-      await fill(new UserGroupClient({ url, apiKey }));
+      const { url, pid } = service;
       const operator = new OperatorClient({ url, operatorKey, retries: 0 });
+      const { key: apiKey } = await operator.issueKey({ ...ACME, name: "backend" });
+      await fill(new UserGroupClient({ url, apiKey }));
       const erased = operator.eraseEnvironment({ ...ACME, confirm: "acme/Testing" }).then(
         () => true,
         () => false,
       );
       await new Promise((done) => setTimeout(done, delayMs));
-      process.kill(service.pid, "SIGKILL");
+      process.kill(pid, "SIGKILL");
       const isAcknowledged = await erased;
       await service.stop();
 
-      const next = await startPlainService({ state, secrets, isBare: true });
-      const again = new OperatorClient({ url: next.url, operatorKey });
+      service = await startPlainService({ state, secrets, isBare: true });
+      const again = new OperatorClient({ url: service.url, operatorKey });
       const repeated = await again.eraseEnvironment({ ...ACME, confirm: "acme/Testing" }).catch((error) => error.code);
       expect([undefined, "environment_not_found"]).toContain(repeated);
       if (isAcknowledged) expect(repeated).toBe("environment_not_found");
       await waitUntil(() => filesWith(state, MARK).length === 0, "no file had the mark");
       expect(await Array.fromAsync(again.environments())).toEqual([]);
-      await next.stop();
     }
+    await service.stop();
   });
 });
 

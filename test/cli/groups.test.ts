@@ -728,7 +728,7 @@ it.skipIf(!existsSync(SCRIPT))("changes no setting of the terminal, and breaks n
   const key = await newKey("terminal");
   const file = fileOf([{ user_group_id: "1", name: "x".repeat(200) }, ..."{".repeat(20)]);
   const inTerminal = (args: string) => {
-    const command = `${process.execPath} -- cli/ug.mjs groups ${args} --url ${url}`;
+    const command = `${process.execPath} -- cli/src/main.ts groups ${args} --url ${url}`;
     const child = runIn(folder, [SCRIPT, "-qec", command, "/dev/null"], { API_KEY: key, TERM: "xterm" });
     return text(child.stdout as Readable);
   };
@@ -745,7 +745,7 @@ it.skipIf(!existsSync("/dev/full"))(
   async ({ expect }) => {
     const key = await newKey("full");
     await groups(["import", fileOf([{ user_group_id: "1" }])], key);
-    const command = `node -- cli/ug.mjs groups export --url ${url} >/dev/full`;
+    const command = `node -- cli/src/main.ts groups export --url ${url} >/dev/full`;
     const { status, stderr } = await outcomeOf(runIn(folder, ["sh", "-c", command], { API_KEY: key }));
     expect(status).toBe(1);
     expect(stderr).toContain("Standard output could not be written, so the export is not complete: ENOSPC.");

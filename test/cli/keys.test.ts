@@ -190,7 +190,7 @@ it("rolls without a body, with an empty one, and without any field", async ({ ex
 
 it("reports a key that it issued and could not print", async ({ expect }) => {
   const where = ["--workspace", "unseen", "--environment", "Testing"];
-  const command = `node -- cli/ug.mjs keys issue ${where.join(" ")} --create --name x --url ${url} >/dev/full`;
+  const command = `node -- cli/src/main.ts keys issue ${where.join(" ")} --create --name x --url ${url} >/dev/full`;
   const { status, stderr } = await outcomeOf(runIn(folder, ["sh", "-c", command]));
   expect(status).toBe(1);
   expect(stderr).toContain("Standard output could not be written: ENOSPC. Nobody has seen key 1: revoke it");

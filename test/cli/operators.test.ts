@@ -112,7 +112,7 @@ it("reads OPERATOR_KEY before OPERATOR_TOKEN, and names the refused one", async 
 });
 
 it("reports a key that it issued and could not print", async ({ expect }) => {
-  const command = `node -- cli/ug.mjs operators issue --name unseen --role viewer --url ${url} >/dev/full`;
+  const command = `node -- cli/src/main.ts operators issue --name unseen --role viewer --url ${url} >/dev/full`;
   const { status, stderr } = await outcomeOf(runIn(folder, ["sh", "-c", command]));
   expect(status).toBe(1);
   expect(stderr).toMatch(/could not be written: ENOSPC. Nobody has seen the key of operator \d+: revoke it/);

@@ -19,7 +19,7 @@ import { printedOn } from "../support/node/printed.ts";
 import { endGroup, runIn, waitUntil } from "../support/node/service.ts";
 import { SETTING_TEXTS, secretsIn } from "../support/setting-texts.ts";
 
-const UG = join(process.cwd(), "cli/ug.mjs");
+const UG = join(process.cwd(), "cli/src/main.ts");
 
 type Texts = Partial<Record<string, string>>;
 const GOOD: Texts = { SIGNING_KEYS: SETTING_TEXTS.SIGNING_KEYS.good[0] ?? "", OPERATOR_TOKEN: "x".repeat(32) };

@@ -205,7 +205,7 @@ describe("ug prove on a server", () => {
       await postgres.run(blockOf("sql"));
       const script = command
         .replace("postgresql://backend@localhost:5432/shop", `'${postgres.url("backend")}'`)
-        .replace(/\bug(?= prove)/, `'${process.execPath}' -- cli/ug.mjs`);
+        .replace(/\bug(?= prove)/, `'${process.execPath}' -- cli/src/main.ts`);
       const run = () => outcomeOf(runIn(inject("service").folder, ["sh", "-c", script]));
 
       const found = await run();
@@ -230,7 +230,7 @@ describe("ug prove on a server", () => {
       const runPage = (command: string) => {
         const script = command
           .replaceAll("postgresql://backend@localhost:5432/shop", `'${postgres.url("backend")}'`)
-          .replaceAll(/\bug(?= prove)/g, `'${process.execPath}' -- cli/ug.mjs`);
+          .replaceAll(/\bug(?= prove)/g, `'${process.execPath}' -- cli/src/main.ts`);
         return outcomeOf(runIn(inject("service").folder, ["sh", "-c", script]));
       };
       const proven = "Proven: neither person sees a row of the other, and without a person nobody sees any.";

@@ -11,7 +11,7 @@ import { runIn } from "./service.ts";
 /** What a command printed, without the blanks and line feeds at its ends. */
 export type Outcome = { status: number | null; stdout: string; stderr: string };
 
-const UG = join(import.meta.dirname, "../../../cli/ug.mjs");
+const UG = join(import.meta.dirname, "../../../cli/src/main.ts");
 
 /** The variables of a command: without those of an outer npm, and the credentials of the person who runs the tests. */
 const variablesWith = (env: NodeJS.ProcessEnv) => ({
@@ -81,7 +81,7 @@ async function runHere(args: readonly string[], env: NodeJS.ProcessEnv): Promise
   }
 }
 
-/** Starts a command of `ug` in a process group of its own, for tests of signals, standard input and broken pipes. */
+/** Starts a command of `ug` in a process group of its own, without `ug.mjs`, for tests of signals, standard input and broken pipes. */
 export const startCommand = (name: string, args: readonly string[], env: NodeJS.ProcessEnv = {}): ChildProcess =>
   runIn(inject("service").folder, [process.execPath, "--", UG, name, ...args], variablesWith(env));
 
