@@ -13,7 +13,7 @@ import {
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import fc from "fast-check";
-import { describe, inject, it, onTestFinished } from "vitest";
+import { afterAll, describe, inject, it, onTestFinished } from "vitest";
 import { OperatorClient, UserGroupClient } from "../../client/src/index.ts";
 import { commandsOf, envOf } from "../support/node/backups.ts";
 import { runCommand } from "../support/node/commands.ts";
@@ -25,13 +25,15 @@ import { standIn } from "../support/node/stand-in.ts";
 const WHERE = ["--workspace", "acme", "--environment", "Testing"];
 const MKFIFO = "/usr/bin/mkfifo";
 
-/** A service of the test's own, and the command that calls it as its first admin. */
-async function start() {
-  const service = await startPlainService();
-  onTestFinished(() => service.stop());
-  const client = new UserGroupClient({ url: service.url, apiKey: service.key });
-  return { service, client, ...adminOf(service) };
-}
+const adminOf = (service: PlainService) => ({
+  admin: new OperatorClient({ url: service.url, operatorKey: service.operatorToken }),
+  run: commandsOf(service),
+});
+
+/** The service of which all tests take backups, and the command that calls it as its first admin. */
+const service = await startPlainService();
+afterAll(service.stop);
+const { admin, run } = adminOf(service);
 
 /** A service in which nothing is yet, with these secrets of another one. */
 async function startBox(secrets: Record<string, string>) {
@@ -39,11 +41,6 @@ async function startBox(secrets: Record<string, string>) {
   onTestFinished(() => service.stop());
   return { service, ...adminOf(service) };
 }
-
-const adminOf = (service: PlainService) => ({
-  admin: new OperatorClient({ url: service.url, operatorKey: service.operatorToken }),
-  run: commandsOf(service),
-});
 
 /** Characters at which some readers end a line. The API refuses the first of them in names, and takes all in properties. */
 const CONTROLS = ["\u0085", "\r", "\v", "\f", "\u001c", "\u001e"];
@@ -63,15 +60,15 @@ const properties = fc.dictionary(
 
 describe("line separators and control characters in texts", () => {
   it("come back from a backup, its proof and a restore, and from an export and its import", async ({ expect }) => {
-    const { service, client, admin, run } = await start();
+    const where = { workspace: "texts", environment: "Testing" } as const;
+    const { key: apiKey } = await admin.issueKey({ ...where, name: "backend" });
+    const client = new UserGroupClient({ url: service.url, apiKey });
     const { seed } = inject("effort");
     const groups = fc.sample(fc.record({ name, reason: name, properties }), { seed, numRuns: 60 });
     for (const [index, group] of groups.entries()) {
       const userGroupId = `${index}${group.name}`;
       await client.ensure({ userGroupId, name: group.name, properties: group.properties });
-      const suspended = await admin
-        .inEnvironment({ workspace: "acme", environment: "Testing" })
-        .suspendByNumber({ teamId: index + 1, reason: group.reason });
+      const suspended = await admin.inEnvironment(where).suspendByNumber({ teamId: index + 1, reason: group.reason });
       expect(suspended.suspendedReason).toBe(group.reason);
     }
     const contents = (from: UserGroupClient) => Array.fromAsync(from.list());
@@ -80,7 +77,7 @@ describe("line separators and control characters in texts", () => {
     const folder = newFolder();
     expect((await run("backup", "--all", folder)).status).toBe(0);
     const backup = join(folder, readdirSync(folder)[0] ?? "");
-    const file = join(backup, "acme.Testing.ndjson");
+    const file = join(backup, "texts.Testing.ndjson");
     expect(readFileSync(file, "utf8")).toMatch(/[\u2028\u2029]/);
     expect((await run("backup", "verify", file)).stdout).toMatch(/^Proven: .*60 user_group/);
     await client.resumeByNumber({ teamId: 1 });
@@ -91,11 +88,13 @@ describe("line separators and control characters in texts", () => {
 
     const box = await startBox(service.secrets);
     expect(await box.run("restore", backup)).toMatchObject({ status: 0 });
-    const restored = new UserGroupClient({ url: box.service.url, apiKey: service.key });
+    const restored = new UserGroupClient({ url: box.service.url, apiKey });
     expect(await contents(restored)).toEqual(before);
 
-    const exported = (await runCommand("groups", ["export"], { SERVICE_URL: box.service.url, API_KEY: service.key }))
-      .stdout;
+    const { stdout: exported } = await runCommand("groups", ["export"], {
+      SERVICE_URL: box.service.url,
+      API_KEY: apiKey,
+    });
     // Once as `ug` writes it, and once as a program that escapes no separator.
     const raw = exported.split("\n").map((line) => JSON.stringify(JSON.parse(line)));
     for (const [index, ndjson] of [exported, raw.join("\n")].entries()) {
@@ -116,7 +115,6 @@ describe("line separators and control characters in texts", () => {
 
 describe("ug backup FILE", () => {
   it("replaces the file that a symbolic link leads to, and keeps the link", async ({ expect }) => {
-    const { run } = await start();
     const folder = newFolder();
     mkdirSync(join(folder, "disk"));
     writeFileSync(join(folder, "disk", "old.ndjson"), "old");
@@ -135,7 +133,6 @@ describe("ug backup FILE", () => {
   });
 
   it.runIf(existsSync(MKFIFO))("writes into a FIFO, as into a device, and it stays", async ({ expect }) => {
-    const { run } = await start();
     const fifo = join(newFolder(), "fifo");
     execFileSync(MKFIFO, [fifo]);
     const received = readFile(fifo, "utf8");
@@ -145,7 +142,6 @@ describe("ug backup FILE", () => {
   });
 
   it("with - is on standard output, and its sentence on standard error", async ({ expect }) => {
-    const { run } = await start();
     const { status, stdout, stderr } = await run("backup", "-", ...WHERE);
     expect([status, stderr]).toEqual([0, "Backed up acme/Testing to standard output."]);
     const file = join(newFolder(), "acme.ndjson");
@@ -156,7 +152,6 @@ describe("ug backup FILE", () => {
   });
 
   it("refuses a folder with a sentence, and does not follow a link at its partial file", async ({ expect }) => {
-    const { run } = await start();
     const folder = newFolder();
     const refused = await run("backup", folder, ...WHERE);
     expect([refused.status, refused.stderr]).toEqual([2, expect.stringContaining("is a folder")]);
@@ -176,7 +171,6 @@ describe("ug backup --all --keep", () => {
   }
 
   it("keeps what it has made, and warns of a backup from the future", async ({ expect }) => {
-    const { run } = await start();
     const folder = newFolder();
     withFolders(folder, ["2020-01-01T00-00-00Z", "2999-01-01T00-00-00Z"], "registry.ndjson");
     const { status, stdout, stderr } = await run("backup", "--all", folder, "--keep", "1", "--json");
@@ -187,7 +181,6 @@ describe("ug backup --all --keep", () => {
   });
 
   it("neither counts nor deletes folders without a backup, files and links", async ({ expect }) => {
-    const { run } = await start();
     const folder = newFolder();
     const elsewhere = newFolder();
     withFolders(folder, ["2021-01-01T00-00-00Z", "2022-01-01T00-00-00Z"], "notes.txt");
@@ -268,8 +261,7 @@ describe("a hostile service", () => {
 describe("the signature of a backup", () => {
   /** A backup, one that was edited by somebody without the signing keys, and the files of two services' secrets. */
   async function newBackup() {
-    const { service, client, run } = await start();
-    await client.ensure({ userGroupId: "acme" });
+    await new UserGroupClient({ url: service.url, apiKey: service.key }).ensure({ userGroupId: "acme" });
     const folder = newFolder();
     const file = join(folder, "acme.ndjson");
     await run("backup", file, ...WHERE);
@@ -284,11 +276,11 @@ describe("the signature of a backup", () => {
       writeFileSync(path, text);
       return path;
     };
-    return { service, file, edited, secrets, run };
+    return { file, edited, secrets };
   }
 
   it("is checked by verify with the keys of --env-file, and without them verify says so", async ({ expect }) => {
-    const { service, file, edited, secrets, run } = await newBackup();
+    const { file, edited, secrets } = await newBackup();
     const verdict = async (...args: string[]) => {
       const { status, stdout } = await run("backup", "verify", ...args, "--json");
       const { state, signature } = JSON.parse(stdout);
@@ -319,7 +311,7 @@ describe("the signature of a backup", () => {
   });
 
   it("refuses the edited file at a restore, which --unsigned takes", async ({ expect }) => {
-    const { service, edited } = await newBackup();
+    const { edited } = await newBackup();
     const box = await startBox(service.secrets);
     const refused = await box.run("restore", edited);
     expect([refused.status, refused.stderr]).toEqual([1, expect.stringContaining("its mac is another")]);
@@ -330,7 +322,7 @@ describe("the signature of a backup", () => {
   });
 
   it("names --unsigned when the signing key is gone", async ({ expect }) => {
-    const { service, file } = await newBackup();
+    const { file } = await newBackup();
     const keys = `other:${Buffer.alloc(32, 1).toString("base64")}`;
     const box = await startBox({ ...service.secrets, SIGNING_KEYS: keys });
     expect((await box.run("restore", file)).stderr).toContain("ug restore --unsigned");
@@ -340,7 +332,6 @@ describe("the signature of a backup", () => {
 
 describe("ug restore of the registry", () => {
   it("with an operator's key of before names the bootstrap token", async ({ expect }) => {
-    const { service, admin, run } = await start();
     const { key } = await admin.issueOperator({ name: "ada", role: "admin" });
     const file = join(newFolder(), "registry.ndjson");
     await run("backup", file, "--registry");
