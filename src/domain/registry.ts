@@ -94,10 +94,8 @@ export class Registry extends DurableObject<Env> {
 
     this.#parts.schema.create();
     const recorded = { name: directoryName(environment), location: location ?? null, createdAt: Date.now() };
-    this.#parts.changes.commit(authorOf(operator), (record) => {
-      this.#parts.environments.insert(recorded);
-      record({ type: "environment.created", details: detailsOf(environment) });
-    });
+    const event = { type: "environment.created", details: detailsOf(environment) } as const;
+    this.#parts.changes.commit(authorOf(operator), event, () => this.#parts.environments.insert(recorded));
     return ok({ isNew: true, location: recorded.location, operator });
   }
 
@@ -119,10 +117,9 @@ export class Registry extends DurableObject<Env> {
 
   #markErased(operator: Operator, environment: Environment): void {
     const now = Date.now();
-    this.#parts.changes.commit(authorOf(operator), (record) => {
-      this.#parts.environments.markErased(directoryName(environment), now);
-      record({ type: "environment.erased", details: detailsOf(environment) });
-    });
+    const event = { type: "environment.erased", details: detailsOf(environment) } as const;
+    const write = () => this.#parts.environments.markErased(directoryName(environment), now);
+    this.#parts.changes.commit(authorOf(operator), event, write);
     this.#parts.chores.schedule(now + ERASE_RETRY_SECONDS * 1000);
   }
 
@@ -285,7 +282,7 @@ export class Registry extends DurableObject<Env> {
   noteRestored(presented: PresentedOperator, environment: Environment, isUnsigned = false): Result<By, AdmitFailure> {
     const details = { ...detailsOf(environment), ...(isUnsigned && { unsigned: true as const }) };
     return this.#as(presented, "admin", (operator) => {
-      this.#parts.changes.commit(authorOf(operator), (record) => record({ type: "environment.restored", details }));
+      this.#parts.changes.commit(authorOf(operator), { type: "environment.restored", details }, () => undefined);
       return ok({});
     });
   }

@@ -4,6 +4,7 @@ import type { EventDetails, StoredEvent, StoredKey } from "../../records.ts";
 import type { KeyStore } from "../../storage/key-store.ts";
 import type { FailureOf } from "../failure.ts";
 import type { ChangeLog } from "../feed/change-log.ts";
+import type { ChangeDescription } from "../feed/event.ts";
 import type { Read } from "../turns.ts";
 import type { Author, PresentedKey } from "./caller.ts";
 import { sameBytes } from "./credential.ts";
@@ -118,11 +119,11 @@ export class Keys {
     const now = Date.now();
     const expiresAt = expiresInSeconds === undefined ? null : now + expiresInSeconds * 1000;
     return ok(
-      this.#changes.commit(author, (record) => {
-        const key = this.#insert({ ...draft, createdAt: now, expiresAt });
-        record({ type: `${this.#subject}.issued`, details: this.#detailsOf(key) });
-        return key;
-      }),
+      this.#changes.commit(
+        author,
+        (key) => this.#event("issued", key),
+        () => this.#insert({ ...draft, createdAt: now, expiresAt }),
+      ),
     );
   }
 
@@ -149,10 +150,7 @@ export class Keys {
     const key = this.#store.findById(id);
     const now = Date.now();
     if (key && (key.revokedAt === null || key.revokedAt > now))
-      this.#changes.commit(author, (record) => {
-        this.#store.setRevokedAt(id, now);
-        record({ type: `${this.#subject}.revoked`, details: this.#detailsOf(key) });
-      });
+      this.#changes.commit(author, this.#event("revoked", key), () => this.#store.setRevokedAt(id, now));
     return key !== undefined;
   }
 
@@ -170,17 +168,18 @@ export class Keys {
     if (!this.#hasRoom()) return fail({ code: "environment_full" });
     const now = Date.now();
     const { name, rights, expiresAt, email } = key;
+    const kept = { name, rights, expiresAt, ...(email && { email }) };
     const revokedAt = Math.min(now + graceSeconds * 1000, key.revokedAt ?? Number.POSITIVE_INFINITY);
     return ok(
-      this.#changes.commit(author, (record) => {
-        const successor = this.#insert({ name, rights, expiresAt, nonceHash, createdAt: now, ...(email && { email }) });
-        this.#store.setRevokedAt(id, revokedAt);
-        record({
-          type: `${this.#subject}.rolled`,
-          details: { ...this.#detailsOf(key), successor_id: successor.id },
-        });
-        return successor;
-      }),
+      this.#changes.commit(
+        author,
+        (successor) => this.#event("rolled", key, { successor_id: successor.id }),
+        () => {
+          const successor = this.#insert({ ...kept, nonceHash, createdAt: now });
+          this.#store.setRevokedAt(id, revokedAt);
+          return successor;
+        },
+      ),
     );
   }
 
@@ -190,8 +189,8 @@ export class Keys {
     return hasPlace && !this.#changes.isFull;
   }
 
-  #detailsOf({ id, name }: StoredKey): EventDetails {
-    return { [this.#subject]: { id, name } };
+  #event(what: "issued" | "rolled" | "revoked", { id, name }: StoredKey, details?: EventDetails): ChangeDescription {
+    return { type: `${this.#subject}.${what}`, details: { [this.#subject]: { id, name }, ...details } };
   }
 
   #insert(key: Parameters<KeyStore["insert"]>[0]): StoredKey {

@@ -29,32 +29,34 @@ export class ChangeLog {
   }
 
   /**
-   * Runs `change` in one transaction with the event that it records, and schedules the alarm. Every change goes through here,
-   * so that none is without its event.
+   * Runs `write` in one transaction with its event, and schedules the alarm. Every change goes through here, so that none is without
+   * its event.
    */
   commit<Value>(
     { actor, requestId, reason }: Author,
-    change: (record: (event: ChangeDescription) => void) => Value,
+    event: ChangeDescription | ((written: Value) => ChangeDescription),
+    write: () => Value,
   ): Value {
-    let last = this.#lastEvent();
-    const value = this.transaction(() =>
-      change(({ type, group, details = {} }) => {
-        // No event is before the one before it, whatever the clock does: a page of the feed begins at a time by bisection.
-        const { id, isAfterGap } = last;
-        last = { id: id + 1, at: Math.max(Date.now(), last.at), isAfterGap: false };
-        this.#append(isAfterGap, {
-          id: last.id,
-          at: last.at,
-          actor,
-          requestId,
-          type,
-          teamId: group?.teamId ?? null,
-          providedId: group?.providedId ?? null,
-          details: { ...details, ...(reason !== undefined && { reason }) },
-        });
-      }),
-    );
-    this.#last = last;
+    const { isAfterGap, ...last } = this.#lastEvent();
+    const id = last.id + 1;
+    // No event is before the one before it, whatever the clock does: a page of the feed begins at a time by bisection.
+    const at = Math.max(Date.now(), last.at);
+    const value = this.transaction(() => {
+      const written = write();
+      const { type, group, details } = typeof event === "function" ? event(written) : event;
+      this.#append(isAfterGap, {
+        id,
+        at,
+        actor,
+        requestId,
+        type,
+        teamId: group?.teamId ?? null,
+        providedId: group?.providedId ?? null,
+        details: { ...details, ...(reason !== undefined && { reason }) },
+      });
+      return written;
+    });
+    this.#last = { id, at, isAfterGap: false };
     this.schedule(Date.now() + this.#keepMs);
     return value;
   }

@@ -53,10 +53,8 @@ export class EndedSessions {
     const id = this.#changes.newestId + 1;
     const name = nameOf(group.teamId, ended);
     const isNew = this.#store.find(name) === undefined;
-    this.#changes.commit(author, (record) => {
-      record({ type: "viewer_sessions.ended", group, details: detailsOf(ended) });
-      this.#store.put({ id, name, endedAt: now });
-    });
+    const event = { type: "viewer_sessions.ended", group, details: detailsOf(ended) } as const;
+    this.#changes.commit(author, event, () => this.#store.put({ id, name, endedAt: now }));
     if (this.#count !== undefined && isNew) this.#count += 1;
     this.#changes.schedule(now + ENDED_SESSION_SECONDS * 1000);
   }

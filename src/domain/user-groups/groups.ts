@@ -160,11 +160,11 @@ export class Groups {
   #create(author: Author, draft: UserGroupDraft): Result<UserGroup, FailureOf<"environment_full">> {
     if (this.#changes.isFull) return fail({ code: "environment_full" });
     return ok(
-      this.#changes.commit(author, (record) => {
-        const group = this.#store.insert(newGroup(draft, Date.now()));
-        record({ type: "user_group.created", group });
-        return group;
-      }),
+      this.#changes.commit(
+        author,
+        (group) => ({ type: "user_group.created", group }),
+        () => this.#store.insert(newGroup(draft, Date.now())),
+      ),
     );
   }
 
@@ -208,10 +208,7 @@ export class Groups {
     if (bytesOf(group) > bytesOf(before) && this.#changes.isFull) return fail({ code: "environment_full" });
     const isSuspended = group.suspendedAt !== null && before.suspendedAt === null;
     const endedLeases = isSuspended ? this.#leasesOf(before) : [];
-    this.#changes.commit(author, (record) => {
-      this.#store.replace(before, group);
-      record(describeUpdate(before, group));
-    });
+    this.#changes.commit(author, describeUpdate(before, group), () => this.#store.replace(before, group));
     return ok({ group, endedLeases });
   }
 
@@ -224,10 +221,7 @@ export class Groups {
         ? { graceNonce: before.nonce, graceGeneration: before.generation, graceEndsAt: now + graceSeconds * 1000 }
         : NO_GRACE;
     const group = revise(before, { ...grace, ...newToken(), updatedAt: now });
-    this.#changes.commit(author, (record) => {
-      this.#store.replace(before, group);
-      record({ type: "user_group.token_rotated", group });
-    });
+    this.#changes.commit(author, { type: "user_group.token_rotated", group }, () => this.#store.replace(before, group));
     return { group, endedLeases };
   }
 
@@ -235,20 +229,15 @@ export class Groups {
   endSessions(author: Author, before: UserGroup): void {
     const { generation } = newToken();
     const graceGeneration = before.graceGeneration && newToken().generation;
-    this.#changes.commit(author, (record) => {
-      this.#store.replace(before, { ...before, generation, graceGeneration });
-      record({ type: "viewer_sessions.ended", group: before });
-    });
+    const group = { ...before, generation, graceGeneration };
+    this.#changes.commit(author, { type: "viewer_sessions.ended", group }, () => this.#store.replace(before, group));
   }
 
   delete(author: Author, before: UserGroup): Changed {
     const deletedAt = Date.now();
     const endedLeases = this.#leasesOf(before);
     const group = revise(before, { deletedAt });
-    this.#changes.commit(author, (record) => {
-      this.#store.delete(group);
-      record({ type: "user_group.deleted", group });
-    });
+    this.#changes.commit(author, { type: "user_group.deleted", group }, () => this.#store.delete(group));
     this.#changes.schedule(purgeAtOf(deletedAt, this.#undoMs));
     return { group, endedLeases };
   }
@@ -269,10 +258,8 @@ export class Groups {
 
     const token = rotateToken ? { ...newToken(), ...NO_GRACE } : {};
     const group = revise(deleted, { ...token, providedId, deletedAt: null });
-    this.#changes.commit(author, (record) => {
-      this.#store.restore(group);
-      record({ type: "user_group.restored", group, details: previousId(deleted, group) });
-    });
+    const event = { type: "user_group.restored", group, details: previousId(deleted, group) } as const;
+    this.#changes.commit(author, event, () => this.#store.restore(group));
     return ok({ group, endedLeases: [] });
   }
 
@@ -287,11 +274,10 @@ export class Groups {
 
   /** Purges a deleted group, and ends the responses that are stored about it. */
   #purge(author: Author, group: Pick<UserGroup, "teamId" | "providedId" | "createdAt">): void {
-    this.#changes.commit(author, (record) => {
+    this.#changes.commit(author, { type: "user_group.purged", group }, () => {
       this.#store.purge(group.teamId);
       this.#responses.end(group.teamId);
       this.#tombstones.put(group);
-      record({ type: "user_group.purged", group });
     });
     this.#changes.schedule(Date.now());
   }
