@@ -55,7 +55,7 @@ export async function runUg(typed: readonly string[]): Promise<number> {
     const program = await ugCommand(args);
     if (args.length === 0) program.help();
     refuseOptionsAsValues(program, args);
-    await program.parseAsync(args, { from: "user" });
+    await program.parseAsync(namesCommand(program, args) ? args : args.filter(isNoHelp), { from: "user" });
     return Number(process.exitCode ?? EXIT.done);
   } catch (error) {
     return args[0] === "serve" ? failToServe(error, args) : fail(error, isJson);
@@ -69,6 +69,15 @@ function asOptions(args: readonly string[]): readonly string[] {
   return first === "version" ? ["--version", ...rest] : args;
 }
 
+const isNoHelp = (arg: string): boolean => arg !== "--help" && arg !== "-h";
+
+/** Whether the words before the options name a command. If not, --help would only show the help of the words that do. */
+function namesCommand({ commands, registeredArguments }: Command, [word = "-", ...rest]: readonly string[]): boolean {
+  const named = commands.find((each) => each.name() === word);
+  if (named) return namesCommand(named, rest);
+  return word.startsWith("-") || commands.length === 0 || registeredArguments.length > 0;
+}
+
 /** Reports at once why the service has ended. If it has not started, its socket then refuses calls for some seconds. */
 async function failToServe(error: unknown, args: readonly string[]): Promise<number> {
   const { refuseCalls, ServiceEnded } = await import("./serve/failed-start.ts");
@@ -80,7 +89,7 @@ async function failToServe(error: unknown, args: readonly string[]): Promise<num
 }
 
 /** Otherwise `--name --json` would take the next option for the name. */
-export function refuseOptionsAsValues(program: Command, args: readonly string[]): void {
+function refuseOptionsAsValues(program: Command, args: readonly string[]): void {
   const named = args.reduce((command, arg) => command.commands.find((each) => each.name() === arg) ?? command, program);
   for (const [index, arg] of args.entries()) {
     const takesValue = named.options.some(({ long, required }) => long === arg && required);

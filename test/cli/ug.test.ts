@@ -9,6 +9,7 @@ import { describe, inject, it, onTestFinished, vi } from "vitest";
 import { ugCommand } from "../../cli/src/grammar.ts";
 import { causeOf, unreachable } from "../../cli/src/support/service.ts";
 import { tableOf, tableOfItems } from "../../cli/src/support/table.ts";
+import { connectionTo } from "../../cli/src/support/transport.ts";
 import { UserGroupClient } from "../../client/src/index.ts";
 import { hasOpenssl } from "../support/node/certificate.ts";
 import { outcomeOf, runCommand, startCommand } from "../support/node/commands.ts";
@@ -150,6 +151,8 @@ it("shows help and version as a command, too", async ({ expect }) => {
   expect(await ug(["help"])).toEqual(await ug(["--help"]));
   expect(await ug(["help", "groups", "list"])).toEqual(await ug(["groups", "list", "--help"]));
   expect(await ug(["version"])).toEqual(await ug(["--version"]));
+  expect(await ug(["help", "frobnicate"])).toEqual(await ug(["frobnicate"]));
+  expect(await ug(["help", "groups", "frobnicate"])).toEqual(await ug(["groups", "frobnicate"]));
 });
 
 it("aligns wide characters, and fits lists into 40 columns", ({ expect }) => {
@@ -331,6 +334,26 @@ it.for([["whoami"], ["groups", "list"], ["groups", "export"], ["backup", "-", "-
     expect([(await outcome).status, received.length]).toEqual([3, 1]);
   },
 );
+
+it("waits 10 s for each piece of the first answer, and then reports silence", async ({ expect }) => {
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+  let body: ReadableStreamDefaultController<Uint8Array> | undefined;
+  const fetched = vi.spyOn(globalThis, "fetch").mockImplementation(async (_, init) => {
+    const stream = new ReadableStream<Uint8Array>({ start: (controller) => void (body = controller) });
+    init?.signal?.addEventListener("abort", () => body?.error(init.signal?.reason));
+    return new Response(stream);
+  });
+  onTestFinished(() => fetched.mockRestore());
+  const answer = connectionTo(new URL(url)).fetch(url, {}).catch(String);
+  for (const piece of ["one", "two", "three"]) {
+    await immediate();
+    body?.enqueue(new TextEncoder().encode(piece));
+    await immediate();
+    vi.advanceTimersByTime(9_999);
+  }
+  vi.advanceTimersByTime(1);
+  expect(await answer).toContain("it takes calls and does not answer");
+});
 
 it("exits with 3 for an answer that is not the service's, and with 1 for a refusal", async ({ expect }) => {
   const other = await standIn(() => ({ status: 200, body: "<html>" }));

@@ -7,7 +7,7 @@ import type { CommandError } from "../../../common/command-error.ts";
 import { escapeInvisible } from "./printable.ts";
 import { type Cause, causeOf, isRedirect, notTheService, redirected, SILENCE, unreachable } from "./service.ts";
 
-/** For the first answer: a service that accepts calls and never answers is reported soon. */
+/** For each piece of the first answer: a service that accepts calls and never answers, or not to the end, is reported soon. */
 export const FIRST_ANSWER_MS_MAX = 10_000;
 /** For every other answer: longer than the service takes to respond or to fail. */
 const ANSWER_MS_MAX = 30_000;
@@ -31,8 +31,13 @@ export function connectionTo(url: URL, { isLong = false, stop }: { isLong?: bool
     try {
       const signals = [silence.signal, ...(init.signal ? [init.signal] : [])];
       const response = await fetch(to, { ...init, signal: AbortSignal.any(signals) });
+      const chunks: Uint8Array<ArrayBuffer>[] = [];
+      for await (const chunk of response.body ?? []) {
+        timer.refresh();
+        chunks.push(chunk);
+      }
       hasAnswered ||= response.status < 500;
-      return response;
+      return new Response(response.body && new Blob(chunks), response);
     } finally {
       clearTimeout(timer);
       isHopeless ||= silence.signal.aborted;
