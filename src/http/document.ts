@@ -128,13 +128,11 @@ const DESCRIBED = Object.entries(OPERATIONS).map(([call, operation]): Described 
 });
 
 /** The credentials that a call takes. */
-function credentialsOf({ scope, role, isForViewers }: Access = {}): CredentialName[] {
-  return [
-    ...(scope ? (["api_key"] as const) : []),
-    ...(role ? (["operator_key"] as const) : []),
-    ...(isForViewers ? (["viewer_session", "user_group_token"] as const) : []),
-  ];
-}
+const credentialsOf = ({ scope, role, isForViewers }: Access = {}): CredentialName[] => [
+  ...(scope ? (["api_key"] as const) : []),
+  ...(role ? (["operator_key"] as const) : []),
+  ...(isForViewers ? (["viewer_session", "user_group_token"] as const) : []),
+];
 
 /** The query by which an operator names an environment. An API key must not send it. */
 function environmentParameters({ environmentQuery, scope }: Access = {}): object[] {
@@ -155,18 +153,18 @@ const AN_ENVIRONMENT = { workspace: "acme", environment: "Testing" };
 const success = ({ content, headers = [] }: Operation["answer"], description: string) => ({
   description,
   headers: headerRefs(headers),
-  ...(content && {
-    content:
-      typeof content === "string"
-        ? {
-            [content]: {
-              schema:
-                content === "application/json" ? { type: "object", additionalProperties: true } : { type: "string" },
-            },
-          }
-        : { "application/json": { schema: { $ref: `#/components/schemas/${content.name}` } } },
+  ...(typeof content === "string" && {
+    content: { [content]: { schema: OTHER_CONTENT[content] ?? { type: "string" } } },
   }),
+  ...(typeof content === "object" && { content: { "application/json": { schema: schemaRef(content.name) } } }),
 });
+
+const schemaRef = (name: string) => ({ $ref: `#/components/schemas/${name}` });
+
+/** The schemas of answers that are no text and have none of their own. */
+const OTHER_CONTENT: Record<string, object> = {
+  "application/json": { type: "object", additionalProperties: true },
+};
 
 /** The document's description of one operation. */
 function described({ method, path, access, operation }: Described): object {
@@ -196,12 +194,9 @@ function described({ method, path, access, operation }: Described): object {
         description: BODY,
         required: access?.body === "required",
         content: {
-          "application/json": { schema: { $ref: `#/components/schemas/${body.name}` }, example: body.example },
+          "application/json": { schema: schemaRef(body.name), example: body.example },
           ...(patch && {
-            "application/merge-patch+json": {
-              schema: { $ref: `#/components/schemas/${patch.name}` },
-              example: patch.example,
-            },
+            "application/merge-patch+json": { schema: schemaRef(patch.name), example: patch.example },
           }),
         },
       },
@@ -260,21 +255,11 @@ export function documentOf(version: string): object {
       schemas: {
         ...Object.assign(
           {},
-          ...DESCRIBED.flatMap(
-            ({
-              operation: {
-                body,
-                patch,
-                answer: { content },
-              },
-            }) => [
-              body && components(body.name, body.schema, "input"),
-              patch && components(patch.name, patch.schema, "input"),
-              content === undefined || typeof content === "string"
-                ? undefined
-                : components(content.name, content.schema, "output"),
-            ],
-          ),
+          ...DESCRIBED.flatMap(({ operation: { body, patch, answer } }) => [
+            body && components(body.name, body.schema, "input"),
+            patch && components(patch.name, patch.schema, "input"),
+            typeof answer.content === "object" && components(answer.content.name, answer.content.schema, "output"),
+          ]),
         ),
         ...errorSchemas(),
       },

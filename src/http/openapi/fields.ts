@@ -6,6 +6,10 @@ import * as z from "zod";
 export const field = <Schema extends z.ZodType>(schema: Schema, description: string, ...examples: unknown[]): Schema =>
   schema.meta({ description, ...(examples.length > 0 && { examples }) });
 
+/** The same for a field that is not always there. */
+export const optional = <Schema extends z.ZodType>(...of: Parameters<typeof field<Schema>>) =>
+  z.exactOptional(field(...of));
+
 export const Success = field(z.literal(1), "1 for a success; a refusal has 0.");
 
 export const Tag = field(

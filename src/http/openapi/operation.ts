@@ -68,36 +68,35 @@ const EVERYWHERE: Code[] = [
   "internal_error",
   "service_not_configured",
 ];
+const WITH_CREDENTIAL: Code[] = [
+  "unauthenticated",
+  "overloaded",
+  "directory_unavailable",
+  "environment_restoring",
+  "environment_damaged",
+  "credential_revoked",
+  "invalid_body",
+];
 const WITH_OPTIONAL_BODY: Code[] = ["malformed_json", "body_timeout", "body_too_large", "unsupported_media_type"];
 
 /** All refusals of a call, sorted by where they come from. */
 export const refusalsOf = ({ refusals = [], headers = [] }: Operation, access: Access | undefined): Code[] => {
   const hasKeys = access?.scope !== undefined || access?.role !== undefined;
-  return [
-    ...EVERYWHERE,
-    ...(access
-      ? ([
-          "unauthenticated",
-          "overloaded",
-          "directory_unavailable",
-          "environment_restoring",
-          "environment_damaged",
-          "credential_revoked",
-          "invalid_body",
-        ] as const)
-      : []),
-    ...(access?.isForViewers
-      ? (["user_group_suspended", "credential_expired", "token_in_browser", "origin_not_allowed"] as const)
-      : []),
-    ...(hasKeys && !access.isForViewers ? (["credential_expired", "environment_full"] as const) : []),
-    ...(hasKeys && access.scope !== "any" ? (["insufficient_access"] as const) : []),
-    ...(access?.environmentQuery ? (["environment_not_found"] as const) : []),
-    ...(access?.body ? WITH_OPTIONAL_BODY : []),
-    ...(access?.body === "required" ? (["body_required"] as const) : []),
-    ...(headers.includes("If-Match") ? (["revision_mismatch"] as const) : []),
-    ...(headers.includes("Idempotency-Key") ? (["idempotency_key_reused"] as const) : []),
-    ...refusals,
+  const forViewers = access?.isForViewers === true;
+  const sources: [isSource: boolean, ...codes: Code[]][] = [
+    [true, ...EVERYWHERE],
+    [access !== undefined, ...WITH_CREDENTIAL],
+    [forViewers, "user_group_suspended", "credential_expired", "token_in_browser", "origin_not_allowed"],
+    [hasKeys && !forViewers, "credential_expired", "environment_full"],
+    [hasKeys && access.scope !== "any", "insufficient_access"],
+    [access?.environmentQuery !== undefined, "environment_not_found"],
+    [access?.body !== undefined, ...WITH_OPTIONAL_BODY],
+    [access?.body === "required", "body_required"],
+    [headers.includes("If-Match"), "revision_mismatch"],
+    [headers.includes("Idempotency-Key"), "idempotency_key_reused"],
+    [true, ...refusals],
   ];
+  return sources.flatMap(([isSource, ...codes]) => (isSource ? codes : []));
 };
 
 /** The request headers that some calls read, besides Authorization and Content-Type. */

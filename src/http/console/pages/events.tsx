@@ -212,7 +212,8 @@ const offering = (value: string | undefined, offers: Offer[]): Offer[] =>
 const dateOf = (text: string | undefined): string | undefined => text?.slice(0, "2026-01-31".length);
 
 const EventsFilter: FC<{ filtered: Filtered } & Offers> = ({ filtered: { fields, issues }, environments, actors }) => {
-  const { environment, type, actor, user_group_id: id, team_id: teamId, days, since, until } = fields;
+  const { team_id: teamId, days } = fields;
+  const field = (name: string) => ({ name, value: fields[name], issues });
   const words = EVENT_TYPES.map(
     (each): Offer => [each, EVENT_WORDS[each].replace(/(?: of)?$/, isOfGroup(each) ? "$& a group" : "")],
   );
@@ -220,18 +221,12 @@ const EventsFilter: FC<{ filtered: Filtered } & Offers> = ({ filtered: { fields,
     <Filter action={EVENTS}>
       {teamId && <input type="hidden" name="team_id" value={teamId} />}
       {days && <input type="hidden" name="days" value={days} />}
-      <Select
-        name="environment"
-        label="Where"
-        value={environment}
-        options={offering(environment, environments)}
-        issues={issues}
-      />
-      <Select name="actor" label="By" value={actor} options={offering(actor, actors)} issues={issues} />
-      <Select name="type" label="What" value={type} options={[["", "everything"], ...words]} issues={issues} />
-      {!teamId && <TextField name="user_group_id" label="Group's id" value={id} issues={issues} />}
-      <TextField name="since" type="date" label="From (UTC)" value={dateOf(since)} issues={issues} />
-      <TextField name="until" type="date" label="Until" value={dateOf(until)} issues={issues} />
+      <Select {...field("environment")} label="Where" options={offering(fields.environment, environments)} />
+      <Select {...field("actor")} label="By" options={offering(fields.actor, actors)} />
+      <Select {...field("type")} label="What" options={[["", "everything"], ...words]} />
+      {!teamId && <TextField {...field("user_group_id")} label="Group's id" />}
+      <TextField {...field("since")} type="date" label="From (UTC)" value={dateOf(fields.since)} />
+      <TextField {...field("until")} type="date" label="Until" value={dateOf(fields.until)} />
     </Filter>
   );
 };

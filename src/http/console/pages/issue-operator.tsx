@@ -66,8 +66,8 @@ async function issue(c: FormCall): Promise<Response | Issue[]> {
   if (!body.ok) return body.failure.issues;
   const issued = await issueOperator(operatorCall(c), operatorDraftOf(body.value));
   if (!issued.ok) return issuesOf(issued.failure, { email_taken: "email" });
-  c.set("subjectOperatorId", issued.value.stored.id);
   const { stored, text } = issued.value;
+  c.set("subjectOperatorId", stored.id);
   if (text === undefined) return redirect(c, withQuery(OPERATORS, { done: "issued" }));
   return respondWithNewKey(c, { title: `Operator ${stored.id}`, stored, text, back: [OPERATORS, "Operators"] });
 }

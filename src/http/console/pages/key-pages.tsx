@@ -197,12 +197,12 @@ async function replaceOrEnd(c: SignedInCall, kind: KeyKind): Promise<Response> {
   const graceSeconds = body.value.grace_seconds;
   const rolled = await kind.roll({ id, graceSeconds });
   if (!rolled.ok) return endPageOf(c, kind, found, issuesOf(rolled.failure));
-  const { stored, text } = rolled.value;
+  const { stored } = rolled.value;
   kind.setSubject(stored.id);
   const back: [string, string] = [kind.listPath, kind.listTitle];
   const ends = graceSeconds === 0 ? "has ended" : ["ends ", <Time at={Date.now() + graceSeconds * 1000} />];
   const replaced = [<a href={kind.pathOf(id)}>number {id}</a>, ", which ", ends];
-  return respondWithNewKey(c, { title: kind.titleOf(stored.id), stored, text, back, replaced });
+  return respondWithNewKey(c, { title: kind.titleOf(stored.id), ...rolled.value, back, replaced });
 }
 
 async function end(c: SignedInCall, kind: KeyKind, found: FoundKey): Promise<Response> {

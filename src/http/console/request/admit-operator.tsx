@@ -43,7 +43,7 @@ export const admitOperator = createMiddleware<EnvironmentEnv>(async (c, next) =>
   if (failure) return refuseWithPage(c, failure);
   const refused = await setForm(c, name, { ...WITH_CREDENTIAL, bytesMax: FORM_BYTES_MAX });
   if (refused) return refused;
-  const mayGoOn = (access?.form?.endsSession && (await isFormOf(c, session))) || (await isAsserted(c, session));
+  const mayGoOn = (access?.form?.endsSession && (await idOfForm(c)) !== undefined) || (await isAsserted(c, session));
   if (!mayGoOn) return refuseSender(c, "credential_expired");
   c.set("presentedOperator", presented(c, session));
   if (!access) return refusePath(c);
@@ -63,9 +63,9 @@ async function isAsserted(c: SignedInCall, { email }: ConsoleSession): Promise<b
   return false;
 }
 
-/** Whether a page of this session has offered the form. A thief of the cookie alone has no such form. */
-const isFormOf = async (c: SignedInCall, session: ConsoleSession): Promise<boolean> =>
-  (await verifyFormToken(c.get("ring"), session, c.req.path, c.get("form").get(FORM_TOKEN) ?? "")) !== undefined;
+/** The id of the form that was sent, if a page of this session has offered it. A thief of the cookie alone has no such form. */
+const idOfForm = (c: SignedInCall): Promise<string | undefined> =>
+  verifyFormToken(c.get("ring"), c.get("session"), c.req.path, c.get("form").get(FORM_TOKEN) ?? "");
 
 /**
  * Leads a browser without a session to the page on which to sign in. A form of this console that comes without a cookie, because its
@@ -120,9 +120,9 @@ async function admit(
     c.set("directory", directoryOf(c.env, environment));
   }
   if (c.req.method === "POST") {
-    const form = await checkForm(c);
-    if (form instanceof Response) return form;
-    if (!changesNothing) return admitForm(c, role, form.id);
+    const id = await idOfForm(c);
+    if (id === undefined) return respondWithMessage(c, 403, "This form is refused", OTHER_FORM);
+    if (!changesNothing) return admitForm(c, role, id);
   }
   // The own RPC of a page for everybody who has signed in checks the session.
   if (!environment && role === "viewer") return undefined;
@@ -130,38 +130,17 @@ async function admit(
   return admitted.ok ? undefined : refuseWithPage(c, admitted.failure);
 }
 
-/** The id of the form that was sent, or the page that refuses a form of another session or path. */
-async function checkForm(c: EnvironmentCall): Promise<{ id: string } | Response> {
-  const token = c.get("form").get(FORM_TOKEN) ?? "";
-  const id = await verifyFormToken(c.get("ring"), c.get("session"), c.req.path, token);
-  if (id === undefined)
-    return respondWithMessage(
-      c,
-      403,
-      "This form is refused",
-      "It belongs to another page or session. Open the page again.",
-    );
-  return { id };
-}
+const OTHER_FORM = "It belongs to another page or session. Open the page again.";
+const OLD_FORM =
+  "You have sent many others since this one was opened. It was not applied. Open the page again, and send it from there.";
+const SENT_FORM = "It was not applied a second time. Open the page again to see how things are now.";
 
 async function admitForm(c: EnvironmentCall, role: LadderRole, formId: string): Promise<Response | undefined> {
   const presentedOperator = c.get("presentedOperator");
   const admitted = await registryFor(c).admitForm(presentedOperator, role, c.get("environment"), formId);
   if (!admitted.ok) return refuseWithPage(c, admitted.failure);
-  if (admitted.value.isTooOld)
-    return respondWithMessage(
-      c,
-      409,
-      "This form is too old",
-      "You have sent many others since this one was opened. It was not applied. Open the page again, and send it from there.",
-    );
-  if (admitted.value.isRepeated)
-    return respondWithMessage(
-      c,
-      409,
-      "This form was sent already",
-      "It was not applied a second time. Open the page again to see how things are now.",
-    );
+  if (admitted.value.isTooOld) return respondWithMessage(c, 409, "This form is too old", OLD_FORM);
+  if (admitted.value.isRepeated) return respondWithMessage(c, 409, "This form was sent already", SENT_FORM);
   if (c.get("asksForKey")) c.set("ownKeyIssues", assertionIssues(c) ?? (await operatorKeyIssues(c)));
   return undefined;
 }

@@ -2,8 +2,8 @@ import type { Child, FC } from "hono/jsx";
 import type { Issue } from "../../../../common/issue.ts";
 import { ASSERTION_RECENT_SECONDS_MAX } from "../../../../common/limits.ts";
 import type { Assertion } from "../../../domain/credentials/assertion.ts";
-import type { StoredKey } from "../../../records.ts";
 import type { RequestContext } from "../../app-env.ts";
+import type { IssuedKey } from "../../operations/keys.ts";
 import { ButtonLink, EnvironmentName, Facts, Notice } from "../components/detail.tsx";
 import { Form, OperatorKeyField, ReasonField } from "../components/form.tsx";
 import { Rights } from "../components/key-details.tsx";
@@ -124,7 +124,7 @@ const signedIn = ({ issuedAtSeconds }: Assertion): Child => [
 ];
 
 /** A new key, the title of its page, and the link back to its list. After a roll, `replaced` names the old key and its end. */
-type NewKey = { title: string; stored: StoredKey; text: string; back: [path: string, text: string]; replaced?: Child };
+type NewKey = IssuedKey & { title: string; back: [path: string, text: string]; replaced?: Child };
 
 /**
  * Answers with the page that shows the text of a new key, once. No other page shows a credential. Throws if the form has not asked for

@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { field, page } from "../../openapi/fields.ts";
+import { field, optional, page } from "../../openapi/fields.ts";
 import type { Operations } from "../../openapi/operation.ts";
 import { describeFields, EVENTS_LIMIT } from "../../openapi/request-fields.ts";
 import { ListedGroup } from "../user-groups-by-number/openapi.ts";
@@ -10,9 +10,7 @@ const LISTED_EVENTS = page("ListedEvents", {
   events: field(z.array(Event), "One page of events, oldest first."),
   next_cursor: field(z.string(), "The cursor to poll with next.", "WzJd"),
   has_more: field(z.boolean(), "Whether there are more events now.", false),
-  user_groups: z.exactOptional(
-    field(z.array(ListedGroup), "With `include`: the groups that these events name and that exist."),
-  ),
+  user_groups: optional(z.array(ListedGroup), "With `include`: the groups that these events name and that exist."),
 });
 
 /** The feed of changes. */

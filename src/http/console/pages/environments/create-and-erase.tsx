@@ -140,9 +140,8 @@ async function issueKeyIn(c: FormCall, environment: Environment): Promise<Respon
   if (!issued.ok) return issuesOf(issued.failure);
   c.set("subjectKeyId", issued.value.stored.id);
   c.set("environment", environment);
-  const { stored, text } = issued.value;
   const back: [string, string] = [`${environmentPath(environment)}/keys`, "API keys"];
-  return respondWithNewKey(c, { title: `API key ${stored.id}`, stored, text, back });
+  return respondWithNewKey(c, { title: `API key ${issued.value.stored.id}`, ...issued.value, back });
 }
 
 const issuePageOf = (c: EnvironmentCall, issues: Issue[]) => ({

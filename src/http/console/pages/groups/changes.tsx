@@ -50,10 +50,10 @@ const confirmationOfGroup = ({ providedId, teamId }: ListedGroup): string => con
 
 const conditions = (c: EnvironmentCall) => ({ ifMatch: parseIfMatch(c.get("form").get("etag") ?? "") ?? [] });
 
-const update = (c: EnvironmentCall, { teamId }: ListedGroup, suspended: boolean) =>
-  c
-    .get("directory")
-    .updateByNumber(c.get("operator"), teamId, { suspended }, { ...conditions(c), isMergePatch: false });
+const update = (c: EnvironmentCall, { teamId }: ListedGroup, suspended: boolean) => {
+  const { directory, operator } = c.var;
+  return directory.updateByNumber(operator, teamId, { suspended }, { ...conditions(c), isMergePatch: false });
+};
 
 const CHANGES: Record<GroupChange, Change> = {
   rotate: {
