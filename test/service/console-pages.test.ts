@@ -9,6 +9,7 @@ import { getPage, open, signedIn, testPages, testTasks } from "../support/node/c
 const PAGE_BYTES_MAX = 60 * 1024;
 const STYLES_BYTES_MAX = 12 * 1024;
 const EVENTS = "/console/events?environment=acme/Customer";
+const GROUP = "/console/environments/acme/Customer/groups/1";
 
 testPages(true);
 
@@ -49,5 +50,55 @@ describe.skipIf(!hasChromium)(`the feed${skippedWithoutChromium}`, () => {
   });
 });
 
+/** A form that a script sends, in whose answer it ends. */
+const HOSTILE_FORM = `(path) => {
+  const sent = Object.assign(document.createElement("form"), { method: "post", action: path + "/suspend" });
+  document.body.append(sent);
+  sent.submit();
+}`;
+
+/** What a script would try: calls, a frame and a window. It returns what it has learnt. */
+const HOSTILE_SCRIPT = `async (path) => {
+  const form = { method: "POST", body: new URLSearchParams("etag=x") };
+  const responses = [await fetch(path), await fetch(path, { mode: "same-origin" }), await fetch(path + "/suspend", form)];
+  const statuses = responses.map(({ status }) => status);
+  const textOf = (get) => {
+    try {
+      return get()?.body?.textContent.trim() ?? "";
+    } catch {
+      return "";
+    }
+  };
+  const wait = (milliseconds) => new Promise((resolve) => setTimeout(resolve, milliseconds));
+  const frame = Object.assign(document.createElement("iframe"), { src: path });
+  document.body.append(frame);
+  const opened = window.open(path);
+  let read = "";
+  for (let tries = 0; tries < 40 && read === ""; tries += 1) {
+    await wait(50);
+    read = textOf(() => frame.contentDocument) + textOf(() => opened?.document);
+  }
+  return { statuses, read, cookie: document.cookie };
+}`;
+
+it.skipIf(!hasChromium)(
+  `keeps out a script on another page of its origin${skippedWithoutChromium}`,
+  async ({ expect }) => {
+    // The policy of /docs alone would stop the script.
+    const { page } = await signedIn({ bypassCSP: true });
+    expect(await page.context().cookies()).toMatchObject([{ httpOnly: true, sameSite: "Strict" }]);
+    await open(page, "/docs");
+    const address = page.url();
+    const found = await page.evaluate(`(${HOSTILE_SCRIPT})(${JSON.stringify(GROUP)})`);
+    expect(found).toEqual({ statuses: [403, 403, 403], read: "", cookie: "" });
+    expect(page.url()).toBe(address);
+    const send = page.evaluate(`(${HOSTILE_FORM})(${JSON.stringify(GROUP)})`);
+    const [answer] = await Promise.all([page.waitForNavigation(), send]);
+    expect(answer?.status()).toBe(403);
+    await open(page, GROUP);
+    expect(await page.locator("h1").innerText()).toMatch(/ active$/);
+  },
+);
+
 // After the tests of pages, because it restores a group.
-testTasks("mouse");
+testTasks("keyboard");

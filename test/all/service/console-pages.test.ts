@@ -1,4 +1,4 @@
 import { testPages, testTasks } from "../../support/node/console-site.ts";
 
 testPages(false);
-testTasks("keyboard");
+testTasks("mouse");
