@@ -83,13 +83,10 @@ export const publicFiles = new Hono<AppEnv>().use("/", allowMethods("GET", "HEAD
 /** A browser names HTML when somebody opens an address in it. curl and HTTP clients do not. */
 const isBrowser = (accept = ""): boolean => accept.includes("text/html");
 
-for (const [path, file] of Object.entries(STYLES))
-  publicFiles.use(path, allowMethods("GET", "HEAD")).get(path, (c) => respondWithFile(c, file, NO_SNIFFING));
-
-for (const [path, file] of Object.entries(DOCUMENTS))
-  publicFiles
-    .use(path, allowMethods("GET", "HEAD"))
-    .get(path, (c) => respondWithFile(c, file, path === DOCS ? PAGE_PROTECTION : PROTECTION));
+for (const [path, file] of Object.entries({ ...STYLES, ...DOCUMENTS })) {
+  const headers = path in STYLES ? NO_SNIFFING : path === DOCS ? PAGE_PROTECTION : PROTECTION;
+  publicFiles.use(path, allowMethods("GET", "HEAD")).get(path, (c) => respondWithFile(c, file, headers));
+}
 
 publicFiles.use(`${DOCS}/*`, allowMethods("GET", "HEAD")).get(`${DOCS}/*`, (c) => {
   const { path } = c.req;

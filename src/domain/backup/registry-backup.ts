@@ -37,18 +37,9 @@ export class RegistryBackup {
 
   /** The backup of a registry that has no tables yet. */
   empty(): Read<BackupPage> {
+    const header: BackupItem = { kind: "header", record: { takenAt: Date.now(), schema: this.#schema } };
     const footer = { operators: 0, environments: 0, tombstones: 0, events: 0 };
-    const header = { takenAt: Date.now(), schema: this.#schema };
-    return {
-      page: {
-        items: [
-          { kind: "header", record: header },
-          { kind: "footer", record: footer },
-        ],
-        next: null,
-      },
-      share: 0,
-    };
+    return { page: { items: [header, { kind: "footer", record: footer }], next: null }, share: 0 };
   }
 
   read(position: BackupPosition | undefined): Result<Read<BackupPage>, FailureOf<"cursor_expired">> {

@@ -33,7 +33,7 @@ export type Syntax = {
   /** Text next to a variable with which its placeholder, or the value in its place, could be read as something else. */
   beside: Refused<{ before?: RegExp; after?: RegExp }>[];
   /** What other databases that take the same placeholders read as one token. */
-  others: Quoted[][];
+  others?: Quoted[][];
 };
 
 /** A name after its first character. Most databases read every character outside ASCII as a letter. */
@@ -217,7 +217,6 @@ export const SYNTAX = {
     foreign: POSTGRES_FOREIGN,
     ambiguous: [SPECIAL_COMMENT, readAsSql(/^`/)],
     beside: [...BESIDE, MODIFIER],
-    others: [],
   },
   // PostgreSQL and MySQL. It cannot be SQL Server, whose names in brackets are arrays of PostgreSQL.
   "%s": {
@@ -226,7 +225,6 @@ export const SYNTAX = {
     foreign: POSTGRES_FOREIGN,
     ambiguous: [BACKSLASH, DASHES_WITHOUT_SPACE, SPECIAL_COMMENT, DOLLAR_QUOTES, readAsSql(/^[[#`]/)],
     beside: BESIDE,
-    others: [],
   },
   "@p1": {
     quoted: SQL_SERVER,
@@ -239,7 +237,6 @@ export const SYNTAX = {
       },
     ],
     beside: [...BESIDE, HASH_IN_NAME],
-    others: [],
   },
   "{p1:String}": {
     quoted: CLICKHOUSE,
@@ -247,6 +244,5 @@ export const SYNTAX = {
     foreign: CLICKHOUSE_FOREIGN,
     ambiguous: CLICKHOUSE_AMBIGUOUS,
     beside: BESIDE,
-    others: [],
   },
 } satisfies Record<string, Syntax>;

@@ -116,7 +116,7 @@ export function findAmbiguity({ template, style }: Source, at: number, token: Te
  */
 export function findOtherReading({ template, style }: Source, start: number, end: number): Refusal | undefined {
   const text = template.slice(start, end);
-  for (const quoted of syntaxOf(style).others)
+  for (const quoted of syntaxOf(style).others ?? [])
     for (let at = 0; at < text.length; ) {
       const begun = findQuoted(quoted, text, at);
       const after = begun ? begun.endOf(text, at) : at + 1;

@@ -24,10 +24,11 @@ export const eventsPath = (
   filter: { team_id?: string; user_group_id?: string } = {},
 ): string => withQuery(EVENTS, { environment: directoryName(environment), ...filter });
 
-export const keyPath = (environment: Environment, id: number): string =>
-  `${environmentPath(environment)}/keys/${id}/about`;
-
 export const operatorPath = (id: number): string => `${OPERATORS}/${id}/about`;
+
+/** The path of an API key, or without an environment of an operator. */
+export const keyPath = (environment: Environment | undefined, id: number): string =>
+  environment ? `${environmentPath(environment)}/keys/${id}/about` : operatorPath(id);
 
 /** The environment that the path of a page names; `undefined` if no environment can have that name. */
 export function environmentOfPath(path: string): Environment | undefined {

@@ -11,7 +11,7 @@ import { Named } from "../components/events.tsx";
 import { Ending, endOf, KeyState, successorOf, withEndings } from "../components/key-details.tsx";
 import { List, NoticeList, Table } from "../components/list.tsx";
 import type { SignedInCall } from "../console-env.ts";
-import { ATTENTION, keyPath, operatorPath, withQuery } from "../paths.ts";
+import { ATTENTION, keyPath, withQuery } from "../paths.ts";
 import { askEnvironments } from "../request/ask-environments.ts";
 import { refuseWithPage, respondWithPage } from "../response/respond-with-page.tsx";
 import { SILENCES } from "./events.tsx";
@@ -87,32 +87,28 @@ export async function showAttention(c: SignedInCall): Promise<Response> {
 const NONE = `No key ends or has ended within ${KEY_ENDING_DAYS} days.`;
 const NONE_READ = "No key was found in the environments that have answered.";
 
-const DueKeys: FC<{ keys: DueKey[] }> = ({ keys }) => {
-  const pathOf = (environment: Environment | undefined) => (id: number) =>
-    environment ? keyPath(environment, id) : operatorPath(id);
-  return (
-    <Table
-      rows={keys}
-      columns={[
-        [
-          "Key or operator",
-          "",
-          ({ found: { key }, environment }) => [
-            <Named path={pathOf(environment)(key.id)} name={key.name} />,
-            <small>{environment ? <EnvironmentName of={environment} isLink /> : "operator"}</small>,
-          ],
+const DueKeys: FC<{ keys: DueKey[] }> = ({ keys }) => (
+  <Table
+    rows={keys}
+    columns={[
+      [
+        "Key or operator",
+        "",
+        ({ found: { key }, environment }) => [
+          <Named path={keyPath(environment, key.id)} name={key.name} />,
+          <small>{environment ? <EnvironmentName of={environment} isLink /> : "operator"}</small>,
         ],
-        ["State", "", ({ found, environment }) => <KeyState found={found} pathOf={pathOf(environment)} />],
-        [
-          "Why",
-          "mid",
-          ({ found, environment }) => (
-            <small>
-              <Ending found={found} environment={environment} />
-            </small>
-          ),
-        ],
-      ]}
-    />
-  );
-};
+      ],
+      ["State", "", ({ found, environment }) => <KeyState found={found} pathOf={(id) => keyPath(environment, id)} />],
+      [
+        "Why",
+        "mid",
+        ({ found, environment }) => (
+          <small>
+            <Ending found={found} environment={environment} />
+          </small>
+        ),
+      ],
+    ]}
+  />
+);

@@ -15,7 +15,6 @@ import { ReasonBody, RollKeyBody } from "../../resources/fields.ts";
 import { ButtonLink, Done, Notice } from "../components/detail.tsx";
 import { Choices } from "../components/form.tsx";
 import { Ending, GraceField, isValid, KeyFacts, KeyTable, withEndings } from "../components/key-details.tsx";
-import type { Crumbs } from "../components/layout.tsx";
 import { List } from "../components/list.tsx";
 import { Heading, plainText, Text, Time } from "../components/text.tsx";
 import type { EnvironmentCall, SignedInCall, SignedInEnv } from "../console-env.ts";
@@ -102,11 +101,6 @@ async function foundKey(c: SignedInCall, kind: KeyKind, toChange = true): Promis
   return found.value[0] ?? refuseWithPage(c, { code: "route_not_found" });
 }
 
-const crumbsOf = ({ listPath, listTitle, pathOf }: KeyKind, { key }: FoundKey): Crumbs => [
-  [listPath, listTitle],
-  [pathOf(key.id), plainText(key.name)],
-];
-
 /** The page of one key: what it is, who ended it, and its changes. */
 async function showKey(c: SignedInCall, kind: KeyKind): Promise<Response> {
   const found = await foundKey(c, kind, false);
@@ -146,7 +140,10 @@ const endPageOf = (c: SignedInCall, kind: KeyKind, found: FoundKey, issues: Issu
     title: `${END}: ${found.key.name}`,
     heading: <Heading words={`${END}:`} value={found.key.name} />,
     subline: <KeyFacts found={found} number={kind.titleOf(found.key.id)} pathOf={kind.pathOf} />,
-    crumbs: crumbsOf(kind, found),
+    crumbs: [
+      [kind.listPath, kind.listTitle],
+      [kind.pathOf(found.key.id), plainText(found.key.name)],
+    ],
     issues,
     effects: kind.effects(found),
     button: hasKey(found.key) ? "Replace the key" : undefined,

@@ -23,7 +23,7 @@ import { By, Named, Reason as Quoted } from "../components/events.tsx";
 import { Ending, KeyFacts } from "../components/key-details.tsx";
 import { Text, Time } from "../components/text.tsx";
 import type { SignedInCall } from "../console-env.ts";
-import { ENVIRONMENTS, environmentPath, groupPath, keyPath, operatorPath, withQuery } from "../paths.ts";
+import { ENVIRONMENTS, environmentPath, groupPath, keyPath, withQuery } from "../paths.ts";
 import { redirect, refuseWithPage, respondWithPage } from "../response/respond-with-page.tsx";
 
 /** Answers with what was found. The text that was given is not shown again: it may be a secret. */
@@ -225,7 +225,7 @@ const FoundKeys: FC<FoundKeysProps> = ({ keys, environment, isWhole }) => {
       <p>{`Unknown: ${where} has no such key. It is of another deployment, forged, or so old that a newer key has its place.`}</p>
     );
   const which = isWhole ? "It is this key" : keys.length === 1 ? "It may be this key" : "It may be one of these keys";
-  const pathOf = (id: number) => (environment ? keyPath(environment, id) : operatorPath(id));
+  const pathOf = (id: number) => keyPath(environment, id);
   const kind = environment ? "API key" : "operator";
   return [
     <p>{`${which} of ${where}:`}</p>,

@@ -46,6 +46,8 @@ const BOUND = content("Bound", {
   ),
 });
 
+const ANSWER_HEADERS = ["X-Answered-By", "Age", "Access-Control-Allow-Origin"];
+
 /** The calls of dashboards. */
 export const viewerOperations = {
   "GET /api/viewer": {
@@ -59,7 +61,7 @@ export const viewerOperations = {
     answer: {
       description: "The group, without its token.",
       content: VIEWED,
-      headers: ["X-Answered-By", "Age", "Access-Control-Allow-Origin"],
+      headers: ANSWER_HEADERS,
     },
     refusals: ["audience_mismatch"],
   },
@@ -75,15 +77,7 @@ export const viewerOperations = {
     answer: {
       status: 204,
       description: "The credential is valid in this environment.",
-      headers: [
-        "X-User-Group-Team-Id",
-        "X-User-Group-Id",
-        "X-Viewer-Id",
-        "X-User-Group-Audience",
-        "X-Answered-By",
-        "Age",
-        "Access-Control-Allow-Origin",
-      ],
+      headers: ["X-User-Group-Team-Id", "X-User-Group-Id", "X-Viewer-Id", "X-User-Group-Audience", ...ANSWER_HEADERS],
     },
     refusals: ["audience_mismatch"],
   },
@@ -133,7 +127,7 @@ export const viewerOperations = {
     answer: {
       description: "The SQL, its parameters, and the missing variables.",
       content: BOUND,
-      headers: ["X-Answered-By", "Age", "Access-Control-Allow-Origin"],
+      headers: ANSWER_HEADERS,
     },
     refusals: ["audience_mismatch", "unknown_variable", "unusable_variable", "variables_too_large", "invalid_template"],
   },
