@@ -337,17 +337,17 @@ it.for([["whoami"], ["groups", "list"], ["groups", "export"], ["backup", "-", "-
 
 it("waits 10 s for each piece of the first answer, and then reports silence", async ({ expect }) => {
   vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
-  let body: ReadableStreamDefaultController<Uint8Array> | undefined;
+  const { readable, writable } = new TextEncoderStream();
+  const body = writable.getWriter();
   const fetched = vi.spyOn(globalThis, "fetch").mockImplementation(async (_, init) => {
-    const stream = new ReadableStream<Uint8Array>({ start: (controller) => void (body = controller) });
-    init?.signal?.addEventListener("abort", () => body?.error(init.signal?.reason));
-    return new Response(stream);
+    init?.signal?.addEventListener("abort", () => body.abort(init.signal?.reason));
+    return new Response(readable);
   });
   onTestFinished(() => fetched.mockRestore());
   const answer = connectionTo(new URL(url)).fetch(url, {}).catch(String);
   for (const piece of ["one", "two", "three"]) {
     await immediate();
-    body?.enqueue(new TextEncoder().encode(piece));
+    await body.write(piece);
     await immediate();
     vi.advanceTimersByTime(9_999);
   }
