@@ -101,7 +101,7 @@ describe("a folder of backups", () => {
     for (const command of [["backup", "compare"], ["restore"]])
       expect(await run(...command, newFolder())).toMatchObject({
         status: 2,
-        stderr: expect.stringMatching(/^error: The folder .* has no backup\./m),
+        stderr: expect.stringMatching(/^The folder .* has no backup\./m),
       });
   });
 

@@ -4,22 +4,15 @@ import { join } from "node:path";
 import { describe, inject, it } from "vitest";
 import { RotationRecord } from "../../cli/src/groups/rotate-all.ts";
 import { OperatorClient, type Role, type Scope, UserGroupClient, ViewerClient } from "../../client/src/index.ts";
-import { CREDENTIAL_PATTERN } from "../support/credential-pattern.ts";
-import { type Outcome, outcomeOf, runCommand, startCommand } from "../support/node/commands.ts";
+import { outcomeOf, runCommand, startCommand, withoutCredential } from "../support/node/commands.ts";
 import { standIn } from "../support/node/stand-in.ts";
 
 const { url, operatorToken } = inject("service");
 const bootstrap = new OperatorClient({ url, operatorKey: operatorToken });
 const DAY_MS = 24 * 60 * 60 * 1000;
 
-/** Runs the command, which must print no credential. */
-async function runGroups(args: readonly string[], env: NodeJS.ProcessEnv): Promise<Outcome> {
-  const outcome = await runCommand("groups", args, env);
-  if (CREDENTIAL_PATTERN.test(outcome.stdout + outcome.stderr))
-    throw new Error("The command has printed a credential.");
-  // How ug marks a failure is tested with ug itself.
-  return { ...outcome, stderr: outcome.stderr.replace(/^error: /m, "").replace(/ \(request [\w-]+\)$/, "") };
-}
+const runGroups = (args: readonly string[], env: NodeJS.ProcessEnv) =>
+  withoutCredential(runCommand("groups", args, env));
 
 /** A workspace of the test's own with the groups `acme` and `acme-2`, and the command with its API key or as an operator. */
 async function start(workspace: string, scopes?: Scope[]) {

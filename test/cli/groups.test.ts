@@ -1,8 +1,6 @@
 import { type ChildProcess, execFileSync } from "node:child_process";
 import { once } from "node:events";
 import { createWriteStream, existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
-import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join, relative } from "node:path";
 import type { Readable } from "node:stream";
@@ -10,10 +8,10 @@ import { text } from "node:stream/consumers";
 import fc from "fast-check";
 import { afterAll, describe, inject, it, onTestFinished } from "vitest";
 import { linesOf } from "../../cli/src/support/lines.ts";
-import { CREDENTIAL_PATTERN } from "../support/credential-pattern.ts";
-import { type Outcome, outcomeOf, runCommand, startCommand } from "../support/node/commands.ts";
+import { type Outcome, outcomeOf, runCommand, startCommand, withoutCredential } from "../support/node/commands.ts";
 import { printedOn } from "../support/node/printed.ts";
 import { endGroup, runIn, waitUntil } from "../support/node/service.ts";
+import { type Received, type Reply, standIn } from "../support/node/stand-in.ts";
 
 const { url, folder, operatorToken } = inject("service");
 
@@ -46,15 +44,6 @@ async function newKey(workspace: string, fields: object = {}): Promise<string> {
   return ((await response.json()) as { key: string }).key;
 }
 
-/** The outcome, in which no credential may be printed. */
-async function withoutCredential(ended: Promise<Outcome>): Promise<Outcome> {
-  const outcome = await ended;
-  if (CREDENTIAL_PATTERN.test(outcome.stdout + outcome.stderr))
-    throw new Error("The command has printed a credential.");
-  // How ug marks a failure is tested with ug itself.
-  return { ...outcome, stderr: outcome.stderr.replace(/^error: /m, "").replace(/ \(request [\w-]+\)$/, "") };
-}
-
 const groups = (args: readonly string[], apiKey: string, at = url): Promise<Outcome> =>
   withoutCredential(runCommand("groups", args, { API_KEY: apiKey, SERVICE_URL: at }));
 
@@ -74,25 +63,22 @@ const idsOf = (stdout: string): string[] =>
     .filter((line) => line !== "")
     .map((line) => JSON.parse(line).provided_id);
 
-/** Handles a call to a stand-in. */
-type Behaviour = (request: IncomingMessage, response: ServerResponse, body: { user_group_id: string }) => void;
+/** A service in place of the real one, which gets the id of the group in each call. Returns its address. */
+const serviceWith = async (reply: (id: string, request: Received) => Reply | Promise<Reply>): Promise<string> =>
+  (await standIn((request) => reply(request.body && JSON.parse(request.body).user_group_id, request))).url;
 
-/** Starts a service with this behaviour on a free port of this machine. */
-async function standIn(behaviour: Behaviour): Promise<string> {
-  const server = createServer(async (request, response) => {
-    const body = await text(request);
-    behaviour(request, response, body === "" ? {} : JSON.parse(body));
-  }).listen(0, "127.0.0.1");
-  await once(server, "listening");
-  onTestFinished(() => void server.closeAllConnections());
-  onTestFinished(() => void server.close());
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-}
+const ok = (body: object, headers: Record<string, string> = {}): Reply => ({
+  status: 200,
+  body: { success: 1, ...body },
+  headers,
+});
+const CREATED = ok({ new_user_group: true });
 
-const created = (response: ServerResponse) => answer(response, 200, { success: 1, new_user_group: true });
-
-const answer = (response: ServerResponse, status: number, body: object, headers: Record<string, string> = {}) =>
-  response.writeHead(status, { "Content-Type": "application/json", ...headers }).end(JSON.stringify(body));
+const refusal = (status: number, code: string, message: string, headers: Record<string, string> = {}): Reply => ({
+  status,
+  body: { success: 0, error: { code, message } },
+  headers,
+});
 
 describe("import and export", () => {
   const LINES = [
@@ -175,9 +161,9 @@ describe("import and export", () => {
 
   it("suspends a new group by its next call", async ({ expect }) => {
     const bodies: unknown[] = [];
-    const at = await standIn((request, response, body) => {
-      bodies.push([request.method, request.url, request.headers["if-match"], body]);
-      answer(response, 200, { success: 1, new_user_group: true, user_group: { team_id: 7 } }, { ETag: '"7.1"' });
+    const at = await serviceWith((_, { method, path, headers, body }) => {
+      bodies.push([method, path, headers["if-match"], JSON.parse(body)]);
+      return ok({ new_user_group: true, user_group: { team_id: 7 } }, { ETag: '"7.1"' });
     });
     await groups(["import", fileOf([{ user_group_id: "late", name: "L", state: "suspended" }])], "key", at);
     expect(bodies).toEqual([
@@ -263,14 +249,12 @@ describe("import and export", () => {
 
   it("reports a group that somebody else changes meanwhile, and does not overwrite it", async ({ expect }) => {
     let puts = 0;
-    const at = await standIn((request, response) => {
+    const at = await serviceWith((_, { method }) => {
       const group = { team_id: 1, name: `name ${puts}`, mapping: null, properties: null, state: "active" };
-      if (request.method === "POST")
-        return answer(response, 200, { success: 1, new_user_group: false, user_group: group }, { ETag: '"1.1"' });
-      if (request.method === "GET")
-        return answer(response, 200, { success: 1, user_group: group }, { ETag: `"1.${puts + 1}"` });
+      if (method === "POST") return ok({ new_user_group: false, user_group: group }, { ETag: '"1.1"' });
+      if (method === "GET") return ok({ user_group: group }, { ETag: `"1.${puts + 1}"` });
       puts += 1;
-      return answer(response, 412, { success: 0, error: { code: "revision_mismatch", message: "Changed." } });
+      return refusal(412, "revision_mismatch", "Changed.");
     });
     const file = fileOf([{ user_group_id: "a", name: "mine" }]);
     const { status, stdout, stderr } = await groups(["import", file, "--update"], "key", at);
@@ -287,17 +271,11 @@ describe("import and export", () => {
   });
 
   it("reports a group that is deleted while it is compared, and continues", async ({ expect }) => {
-    const at = await standIn((request, response, { user_group_id: id }) => {
-      if (request.method === "GET")
-        return answer(response, 404, { success: 0, error: { code: "user_group_not_found", message: "Gone." } });
-      const isNew = id !== "gone";
-      return answer(
-        response,
-        200,
-        { success: 1, new_user_group: isNew, user_group: { team_id: 1 } },
-        { ETag: '"1.1"' },
-      );
-    });
+    const at = await serviceWith((id, { method }) =>
+      method === "GET"
+        ? refusal(404, "user_group_not_found", "Gone.")
+        : ok({ new_user_group: id !== "gone", user_group: { team_id: 1 } }, { ETag: '"1.1"' }),
+    );
     const file = fileOf([{ user_group_id: "gone" }, { user_group_id: "new" }]);
     expect(await groups(["import", file], "key", at)).toEqual({
       status: 1,
@@ -324,9 +302,7 @@ describe("import and export", () => {
       provided_id: "\u009b31m\u0080\u2028",
       properties: { "\u007f\u0085": ["\u2029", "\u009d0;title\u0007", "é😀\u00a0\u00ad"] },
     };
-    const at = await standIn((_, response) =>
-      answer(response, 200, { success: 1, user_groups: [group], next_cursor: null }),
-    );
+    const at = await serviceWith(() => ok({ user_groups: [group], next_cursor: null }));
     const { stdout } = await groups(["export"], "key", at);
     expect(stdout).not.toMatch(/[\p{Cc}\u2028\u2029]/u);
     expect(stdout).toContain('"provided_id":"\\u009b31m\\u0080\\u2028"');
@@ -336,12 +312,12 @@ describe("import and export", () => {
 
   it("exports through pages without any group", async ({ expect }) => {
     const cursors: (string | null)[] = [];
-    const at = await standIn((request, response) => {
-      const cursor = new URL(request.url ?? "", url).searchParams.get("cursor");
+    const at = await serviceWith((_, { path }) => {
+      const cursor = new URL(path, url).searchParams.get("cursor");
       cursors.push(cursor);
       const next = cursors.length < 4 ? `c${cursors.length}` : null;
       const found = cursors.length % 2 === 0 ? [{ provided_id: `p${cursors.length}` }] : [];
-      answer(response, 200, { success: 1, user_groups: found, next_cursor: next });
+      return ok({ user_groups: found, next_cursor: next });
     });
     expect(idsOf((await groups(["export"], "key", at)).stdout)).toEqual(["p2", "p4"]);
     expect(cursors).toEqual([null, "c1", "c2", "c3"]);
@@ -349,9 +325,7 @@ describe("import and export", () => {
 
   it("fails with a sentence when the reader of an export closes its pipe", async ({ expect }) => {
     const page = Array.from({ length: 1000 }, () => ({ provided_id: "x".repeat(200) }));
-    const at = await standIn((_, response) =>
-      answer(response, 200, { success: 1, user_groups: page, next_cursor: "more" }),
-    );
+    const at = await serviceWith(() => ok({ user_groups: page, next_cursor: "more" }));
     const { child, outcome } = startGroups(["export"], "key", at);
     child.stdout?.once("data", () => child.stdout?.destroy());
     expect(await outcome).toMatchObject({
@@ -457,10 +431,9 @@ describe("refused lines", () => {
   it("contain neither control characters nor a credential of a response", async ({ expect }) => {
     const sentence = "invalid_body: \\u001b[31m Token [credential]";
     for (const status of [422, 200]) {
-      const at = await standIn((request, response) => {
-        const error = { code: "invalid_body", message: `\u001b[31m ${request.headers.authorization}`, issues: [] };
-        const text = JSON.stringify({ success: 0, error }).replace("hunter2", "\\u0068unter2");
-        response.writeHead(status, { "Content-Type": "application/json" }).end(text);
+      const at = await serviceWith((_, { headers }) => {
+        const error = { code: "invalid_body", message: `\u001b[31m ${headers.authorization}`, issues: [] };
+        return { status, body: JSON.stringify({ success: 0, error }).replace("hunter2", "\\u0068unter2") };
       });
       expect((await groups(["export"], "hunter2", at)).stderr).toBe(sentence);
       const imported = await groups(["import", fileOf([{ user_group_id: "a" }])], "hunter2", at);
@@ -476,18 +449,18 @@ describe("an import that is stopped", () => {
   it("completes the current calls, prints the line to continue from, and continues there", async ({ expect }) => {
     const file = fileOf(LINES);
     const received: number[] = [];
-    const held: (() => void)[] = [];
+    const held: ((reply: Reply) => void)[] = [];
     let isStopped = false;
-    const at = await standIn((_, response, { user_group_id: id }) => {
+    const at = await serviceWith((id) => {
       received.push(Number(id));
-      if (isStopped || received.length <= 20) created(response);
-      else held.push(() => created(response));
+      if (isStopped || received.length <= 20) return CREATED;
+      return new Promise((resolve) => held.push(resolve));
     });
     const { child, outcome } = startByNpx(["import", file, "--concurrency", "4"], "key", at);
     await waitUntil(() => held.length === 4, "four calls were sent");
     const ending = endGroup(child, "SIGINT");
     isStopped = true;
-    for (const release of held) release();
+    for (const release of held) release(CREATED);
     const { status, stdout, stderr } = await outcome;
     await ending;
 
@@ -504,14 +477,14 @@ describe("an import that is stopped", () => {
   });
 
   it("stops when only npm gets the signal", async ({ expect }) => {
-    const held: (() => void)[] = [];
-    const at = await standIn((_, response) => void held.push(() => created(response)));
+    const held: ((reply: Reply) => void)[] = [];
+    const at = await serviceWith(() => new Promise((resolve) => held.push(resolve)));
     const { child, outcome } = startByNpx(["import", fileOf(LINES), "--concurrency", "4"], "key", at);
     const printed = printedOn(child.stderr);
     await waitUntil(() => held.length === 4, "four calls were sent");
     child.kill("SIGTERM");
     await waitUntil(() => printed.text.includes(STOPPING), "the import was stopping");
-    for (const release of held) release();
+    for (const release of held) release(CREATED);
     const { stdout, stderr } = await outcome;
     expect(stdout).toBe("created 4, found 0, differs 0, refused 0");
     expect(stderr).toContain("Stopped. Continue with: --from-line 5");
@@ -521,9 +494,9 @@ describe("an import that is stopped", () => {
     "does not wait for more of %s",
     async (source, { expect, skip }) => {
       const received: string[] = [];
-      const at = await standIn((_, response, { user_group_id: id }) => {
+      const at = await serviceWith((id) => {
         received.push(id);
-        created(response);
+        return CREATED;
       });
       const isNamed = source === "a pipe with a name";
       skip(isNamed && !existsSync(MKFIFO));
@@ -548,15 +521,10 @@ describe("an import that is stopped", () => {
 
   it("does not wait for the next try, and continues with that line", async ({ expect }) => {
     let refusals = 0;
-    const at = await standIn((_, response, { user_group_id: id }) => {
-      if (id !== "7") return created(response);
+    const at = await serviceWith((id) => {
+      if (id !== "7") return CREATED;
       refusals += 1;
-      return answer(
-        response,
-        429,
-        { success: 0, error: { code: "rate_limited", message: "x" } },
-        { "Retry-After": "200" },
-      );
+      return refusal(429, "rate_limited", "x", { "Retry-After": "200" });
     });
     const { child, outcome } = startGroups(["import", fileOf(LINES), "--concurrency", "2"], "key", at);
     await waitUntil(() => refusals === 1, "the seventh line was refused");
@@ -566,7 +534,8 @@ describe("an import that is stopped", () => {
 });
 
 describe("a temporary failure", () => {
-  const busy = { success: 0, error: { code: "rate_limited", message: "Too many calls." } };
+  const busy = (status: number, seconds: number) =>
+    refusal(status, "rate_limited", "Too many calls.", { "Retry-After": String(seconds) });
 
   it("is retried: 429 and 503 after their Retry-After, 502, 504 and 52x of a proxy, lost connections", async ({
     expect,
@@ -574,23 +543,21 @@ describe("a temporary failure", () => {
     const tries = new Map<string, number>();
     const until = new Map<string, number>();
     let early = 0;
-    const at = await standIn((request, response, { user_group_id: id }) => {
+    const at = await serviceWith((id) => {
       const count = (tries.get(id) ?? 0) + 1;
       tries.set(id, count);
       if (Date.now() < (until.get(id) ?? 0)) early += 1;
       const later = (status: number) => {
         until.set(id, Date.now() + 1000);
-        answer(response, status, busy, { "Retry-After": "1" });
+        return busy(status, 1);
       };
-      if (count > 1) return created(response);
+      if (count > 1) return CREATED;
       if (id === "limited") return later(429);
       if (id === "unavailable") return later(503);
-      if (id === "gateway") return response.writeHead(502, { "Content-Type": "text/html" }).end("<p>Bad gateway</p>");
-      if (id === "late") return response.writeHead(504).end();
-      if (id === "timed out") return response.writeHead(522).end();
-      if (id === "cut off")
-        return response.writeHead(200, { "Content-Length": "500" }).end('{"success"', () => request.socket.destroy());
-      return request.socket.destroy();
+      if (id === "gateway") return { status: 502, body: "<p>Bad gateway</p>" };
+      if (id === "late") return { status: 504 };
+      if (id === "timed out") return { status: 522 };
+      return id === "cut off" ? "cut off" : "drop";
     });
     const ids = ["limited", "unavailable", "gateway", "late", "timed out", "cut off", "lost"];
     const file = fileOf(ids.map((id) => ({ user_group_id: id })));
@@ -605,10 +572,9 @@ describe("a temporary failure", () => {
 
   it("is retried for longer after a first response, as while the service restarts", async ({ expect }) => {
     let calls = 0;
-    const at = await standIn((_, response, { user_group_id: id }) => {
+    const at = await serviceWith((id) => {
       calls += 1;
-      if (id === "1" || calls > 7) return created(response);
-      return answer(response, 503, busy, { "Retry-After": "0" });
+      return id === "1" || calls > 7 ? CREATED : busy(503, 0);
     });
     const file = fileOf([{ user_group_id: "1" }, { user_group_id: "2" }]);
     expect(await groups(["import", file, "--concurrency", "1"], "key", at)).toEqual({
@@ -621,10 +587,10 @@ describe("a temporary failure", () => {
 
   it("is not retried after a Retry-After of more than five minutes", async ({ expect }) => {
     let calls = 0;
-    const at = await standIn((_, response, { user_group_id: id }) => {
-      if (id === "1") return created(response);
+    const at = await serviceWith((id) => {
+      if (id === "1") return CREATED;
       calls += 1;
-      return answer(response, 503, busy, { "Retry-After": "301" });
+      return busy(503, 301);
     });
     const file = fileOf([{ user_group_id: "1" }, { user_group_id: "2" }, { user_group_id: "3" }]);
     const { status, stdout, stderr } = await groups(["import", file, "--concurrency", "1"], "key", at);
@@ -639,10 +605,10 @@ describe("a temporary failure", () => {
   });
 
   it("ends with 3 when a proxy answers in place of the service", async ({ expect }) => {
-    const at = await standIn((_, response) => response.writeHead(503, { "Retry-After": "301" }).end("<html>"));
+    const at = await serviceWith(() => ({ status: 503, headers: { "Retry-After": "301" }, body: "<html>" }));
     const { status, stdout } = await groups(["import", fileOf([{ user_group_id: "1" }]), "--json"], "key", at);
     expect([status, JSON.parse(stdout).error.code]).toEqual([3, "unreachable"]);
-    const busyAt = await standIn((_, response) => answer(response, 503, busy, { "Retry-After": "301" }));
+    const busyAt = await serviceWith(() => busy(503, 301));
     expect((await groups(["export"], "key", busyAt)).status).toBe(1);
   });
 
@@ -655,11 +621,7 @@ describe("a temporary failure", () => {
   });
 
   it("is not assumed when the service crashes: the line is refused, and the import continues", async ({ expect }) => {
-    const at = await standIn((_, response, { user_group_id: id }) =>
-      id === "1"
-        ? answer(response, 500, { success: 0, error: { code: "internal_error", message: "Sorry." } })
-        : created(response),
-    );
+    const at = await serviceWith((id) => (id === "1" ? refusal(500, "internal_error", "Sorry.") : CREATED));
     const file = fileOf([{ user_group_id: "1" }, { user_group_id: "2" }]);
     expect(await groups(["import", file], "key", at)).toEqual({
       status: 1,
@@ -672,7 +634,7 @@ describe("a temporary failure", () => {
 it("accepts no response without the fields of a group", async ({ expect }) => {
   const file = fileOf([{ user_group_id: "1" }]);
   for (const body of [{ success: 0 }, { success: 1 }, { success: 0, new_user_group: false }]) {
-    const at = await standIn((_, response) => answer(response, 200, body));
+    const at = await serviceWith(() => ({ status: 200, body }));
     for (const args of [["import", file], ["export"]]) {
       const { status, stderr } = await groups(args, "key", at);
       expect(status).toBe(3);
@@ -693,7 +655,7 @@ it("accepts only refusals and pages in the service's form", async ({ expect }) =
   const bodies = [...refusals, ...issues, ...pages, cursor, { ...cursor, next_cursor: "same" }];
   await Promise.all(
     bodies.map(async (body) => {
-      const at = await standIn((_, response) => answer(response, "error" in body ? 422 : 200, body));
+      const at = await serviceWith(() => ({ status: "error" in body ? 422 : 200, body }));
       const { status, stdout, stderr } = await groups("error" in body ? ["import", file] : ["export"], "key", at);
       expect({ status, stdout: stdout.replace("created 0, found 0, differs 0, refused 0", "") }).toEqual({
         status: 3,

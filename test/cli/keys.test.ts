@@ -171,23 +171,6 @@ it("prints no character that a terminal interprets or hides, and the same JSON",
   expect(JSON.parse(json)).toEqual({ success: 1, api_keys: [apiKey] });
 });
 
-it("rolls without a body, with an empty one, and without any field", async ({ expect }) => {
-  for (const [index, init] of [
-    {},
-    { body: "" },
-    { body: "{}", headers: { "Content-Type": "application/json" } },
-  ].entries()) {
-    const workspace = `rolled-${index}`;
-    await keys(["issue", "--workspace", workspace, "--environment", "Testing", "--create", "--name", "x"]);
-    const response = await fetch(`${url}/api/keys/1/roll?workspace=${workspace}&environment=Testing`, {
-      method: "POST",
-      ...init,
-      headers: { Authorization: `Token ${operatorToken}`, ...init.headers },
-    });
-    expect(response.status).toBe(201);
-  }
-});
-
 it("reports a key that it issued and could not print", async ({ expect }) => {
   const where = ["--workspace", "unseen", "--environment", "Testing"];
   const command = `node -- cli/src/main.ts keys issue ${where.join(" ")} --create --name x --url ${url} >/dev/full`;

@@ -72,7 +72,7 @@ describe.for(ROUTES)("a body of %s %s", ([method, path, credentialOf, fields]) =
   it("is read up to 64 KiB in chunks of one byte, and refused if larger", async ({ expect }) => {
     const credential = credentialOf();
     expect((await sendInBytes(method, path, padded(fields, BODY_BYTES_MAX), credential)).status).toBe(200);
-    for (const bytes of [BODY_BYTES_MAX + 1, KIB * KIB])
+    for (const bytes of [BODY_BYTES_MAX + 1, 4 * BODY_BYTES_MAX])
       expect(codeOf(await sendInBytes(method, path, padded(fields, bytes), credential))).toEqual([
         413,
         "body_too_large",

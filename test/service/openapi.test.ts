@@ -91,14 +91,6 @@ describe("over the network", () => {
     expect(await body.text()).toBe(JSON.stringify(JSON.parse(committed)));
   });
 
-  it("answers 304 to a client that has the file already", async ({ expect }) => {
-    const first = await ask("GET", "/openapi.json");
-    await first.body.dump();
-    const { statusCode, body } = await ask("GET", "/openapi.json", { "If-None-Match": first.headers.etag });
-    expect(statusCode).toBe(304);
-    expect(await body.text()).toBe("");
-  });
-
   it.for(["/", "/openapi.json", "/docs", "/docs/calls", "/docs/errors.md", "/llms.txt"])(
     "%s answers GET and HEAD, and refuses other methods",
     async (path, { expect }) => {

@@ -6,6 +6,7 @@ import { type Readable, Writable } from "node:stream";
 import { text } from "node:stream/consumers";
 import { inject, vi } from "vitest";
 import { runUg } from "../../../cli/src/run-ug.ts";
+import { CREDENTIAL_PATTERN } from "../credential-pattern.ts";
 import { runIn } from "./service.ts";
 
 /** What a command printed, without the blanks and line feeds at its ends. */
@@ -84,6 +85,14 @@ async function runHere(args: readonly string[], env: NodeJS.ProcessEnv): Promise
 /** Starts a command of `ug` in a process group of its own, without `ug.mjs`, for tests of signals, standard input and broken pipes. */
 export const startCommand = (name: string, args: readonly string[], env: NodeJS.ProcessEnv = {}): ChildProcess =>
   runIn(inject("service").folder, [process.execPath, "--", UG, name, ...args], variablesWith(env));
+
+/** The outcome, in which no credential may be printed. How `ug` marks a failure is tested with `ug` itself. */
+export async function withoutCredential(ended: Promise<Outcome>): Promise<Outcome> {
+  const outcome = await ended;
+  if (CREDENTIAL_PATTERN.test(outcome.stdout + outcome.stderr))
+    throw new Error("The command has printed a credential.");
+  return { ...outcome, stderr: outcome.stderr.replace(/^error: /m, "").replace(/ \(request [\w-]+\)$/, "") };
+}
 
 /** Waits for the end of a process, and returns what it printed. */
 export async function outcomeOf(child: ChildProcess): Promise<Outcome> {

@@ -4,16 +4,20 @@ import { onTestFinished } from "vitest";
 
 export type Received = { method: string; path: string; headers: IncomingHttpHeaders; body: string };
 
-/** How the stand-in handles a request: it answers, breaks the connection, or sends nothing, or nothing after the headers. */
+/**
+ * How the stand-in handles a request: it answers, breaks the connection, before or in the middle of the answer, or sends nothing, or
+ * nothing after the headers.
+ */
 export type Reply =
   | { status: number; headers?: Record<string, string>; body?: object | string }
   | "drop"
+  | "cut off"
   | "silence"
   | "headers only";
 
 /** Starts a server that handles each request by `reply` and lists the requests. It stops after the test. */
 export async function standIn(
-  reply: (request: Received, count: number) => Reply,
+  reply: (request: Received, count: number) => Reply | Promise<Reply>,
 ): Promise<{ url: string; received: Received[] }> {
   const received: Received[] = [];
   const server = createServer(async (request, response) => {
@@ -21,9 +25,11 @@ export async function standIn(
     const { method = "", url: path = "", headers } = request;
     const one = { method, path, headers, body: Buffer.concat(chunks).toString() };
     received.push(one);
-    const replied = reply(one, received.length);
+    const replied = await reply(one, received.length);
     if (replied === "silence") return;
     if (replied === "drop") return request.socket.destroy();
+    if (replied === "cut off")
+      return response.writeHead(200, { "Content-Length": "500" }).end("{", () => request.socket.destroy());
     if (replied === "headers only") return response.writeHead(200).write("{");
     const { status, body = "" } = replied;
     response

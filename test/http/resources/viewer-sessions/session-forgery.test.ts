@@ -37,7 +37,6 @@ const tryAll = (session: string): Promise<Answer[]> =>
 const admitted = (answers: Answer[]): Answer[] => answers.filter(({ status }) => status === 200);
 
 /** The victim's group, whose session the thief has not seen, and what the thief has: a session of another group. */
-/** The victim's group, whose session the thief has not seen, and what the thief has: a session of another group. */
 async function newTheft() {
   const { key, tokenOf, rotate } = await newIntegrator();
   const token = await tokenOf("victim");
