@@ -89,7 +89,7 @@ async function failToServe(error: unknown, args: readonly string[]): Promise<num
 }
 
 /** Otherwise `--name --json` would take the next option for the name. */
-function refuseOptionsAsValues(program: Command, args: readonly string[]): void {
+export function refuseOptionsAsValues(program: Command, args: readonly string[]): void {
   const named = args.reduce((command, arg) => command.commands.find((each) => each.name() === arg) ?? command, program);
   for (const [index, arg] of args.entries()) {
     const takesValue = named.options.some(({ long, required }) => long === arg && required);
