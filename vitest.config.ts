@@ -65,8 +65,11 @@ const TIME_LIMITS = {
   expect: { poll: { timeout: 60_000 } },
 };
 
-/** Most files in Node wait for processes or timers, so five run at a time, on two cores too. */
-const IN_NODE = { ...TIME_LIMITS, maxWorkers: 5, sequence: { groupOrder: 1 } };
+/**
+ * Most files in Node wait for processes or timers, so five run at a time, on two cores too. Files share the modules that they import, and
+ * none leaves a module, a clock or a spy changed.
+ */
+const IN_NODE = { ...TIME_LIMITS, isolate: false, maxWorkers: 5, sequence: { groupOrder: 1 } };
 
 export default defineConfig({
   test: {
@@ -94,8 +97,6 @@ export default defineConfig({
         test: {
           ...IN_NODE,
           name: "node",
-          // Files share the modules that they import, and none leaves a module, a clock or a spy changed.
-          isolate: false,
           include: ["test/{service,client,cli,prove,tools,docs,examples}/**/*.test.ts"],
           exclude: ["test/service/at-rest.test.ts"],
         },
