@@ -136,5 +136,13 @@ export interface RequestContext<E extends RequestEnv = RequestEnv>
   set<Name extends keyof E["Variables"]>(name: Name, value: E["Variables"][Name]): void;
 }
 
+/** An operator as operations take it. */
+export type OperatorContext = RequestContext<With<AppEnv, UncheckedOperator>>;
+
+/** An operator who has named an environment, as operations take it. */
+export type ManagerContext = RequestContext<
+  With<AppEnv, Pick<DirectoryCaller & AdmittedOperator, "environment" | "directory" | "operator">>
+>;
+
 /** A call of the table of access, as functions take it. */
 export type CallContext = RequestContext<CallEnv>;

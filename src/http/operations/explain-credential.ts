@@ -7,10 +7,11 @@ import { type PresentedViewer, type Reason, reasonOf, reasonsOfKey } from "../..
 import type { SessionClaims } from "../../domain/credentials/verified-sessions.ts";
 import { allowsOrigin, readSession } from "../../domain/credentials/viewer-session.ts";
 import type { Failure, FailureOf } from "../../domain/failure.ts";
+import type { OperatorContext } from "../app-env.ts";
 import { directoryOf } from "../durable-objects.ts";
+import { registryFor } from "../request/admit-caller.ts";
 import { presentedSession } from "../request/admit-viewer.ts";
 import { allowsBrowserTokens } from "../request/authenticate.ts";
-import type { OperatorCall } from "./keys.ts";
 
 /** What an operator asks about: a credential, the environment that it should be of, and the origin of the page that presents it. */
 export type Question = { text: string; audience?: string | undefined; origin?: string | undefined };
@@ -29,30 +30,36 @@ export type Explanation = {
   session?: SessionClaims;
 };
 
-type Asker = OperatorCall & {
-  /** Whether a text is OPERATOR_TOKEN. Each call counts as a guess, and guesses are limited. */
-  askIfOperatorToken: (text: string) => Promise<Result<boolean, FailureOf<"rate_limited">>>;
-};
+/** Whether a text is OPERATOR_TOKEN. Each call counts as a guess, and guesses are limited. */
+type AskIfOperatorToken = (c: OperatorContext, text: string) => Promise<Result<boolean, FailureOf<"rate_limited">>>;
 
 /**
  * Explains why a credential is refused, for an operator with the role `viewer` or a higher one. It does not count as a call with the
  * credential: it notes no view and no use of a key, and stores nothing. It looks up nothing about a text that this service has not signed.
  */
-export async function explainCredential(asker: Asker, question: Question): Promise<Result<Explanation, Failure>> {
-  const { ring } = asker;
+export async function explainCredential(
+  c: OperatorContext,
+  question: Question,
+  askIfToken: AskIfOperatorToken,
+): Promise<Result<Explanation, Failure>> {
+  const ring = c.get("ring");
   const now = Date.now();
   const session = await readSession(ring, question.text, now);
-  if (session) return explainSession(asker, question, session.claims, now);
+  if (session) return explainSession(c, question, session.claims, now);
   const claim = await verifyCredential(ring, question.text);
-  if (!claim) return explainUnsigned(asker, question.text);
-  if (claim.kind === "token") return explainToken(asker, question, claim);
-  return explainKey(asker, question, claim, now);
+  if (!claim) return explainUnsigned(c, question.text, askIfToken);
+  if (claim.kind === "token") return explainToken(c, question, claim);
+  return explainKey(c, question, claim, now);
 }
 
-async function explainUnsigned(asker: Asker, text: string): Promise<Result<Explanation, Failure>> {
-  const admitted = await asker.registry.admit(asker.presentedOperator, "viewer", undefined);
+async function explainUnsigned(
+  c: OperatorContext,
+  text: string,
+  askIfToken: AskIfOperatorToken,
+): Promise<Result<Explanation, Failure>> {
+  const admitted = await registryFor(c).admit(c.get("presentedOperator"), "viewer", undefined);
   if (!admitted.ok) return admitted;
-  const isBootstrap = await asker.askIfOperatorToken(text);
+  const isBootstrap = await askIfToken(c, text);
   if (!isBootstrap.ok) return isBootstrap;
   const none = { number: null, environment: undefined };
   if (isBootstrap.value) return ok({ ...none, kind: "operator", reasons: [] });
@@ -60,13 +67,13 @@ async function explainUnsigned(asker: Asker, text: string): Promise<Result<Expla
 }
 
 async function explainKey(
-  asker: Asker,
+  c: OperatorContext,
   question: Question,
   claim: VerifiedClaimOf<"api_key" | "operator_key">,
   now: number,
 ): Promise<Result<Explanation, Failure>> {
   const environment = claim.kind === "api_key" ? claim.environment : undefined;
-  const keys = await findKeysOf(asker, environment, [claim.id]);
+  const keys = await findKeysOf(c, environment, [claim.id]);
   if (!keys.ok) return keys;
   const key = keys.value?.find((found) => sameBytes(found.key.nonceHash, claim.nonceHash));
   const reasons = [
@@ -83,26 +90,26 @@ async function explainKey(
  * exist.
  */
 export async function findKeysOf(
-  call: OperatorCall,
+  c: OperatorContext,
   environment: Environment | undefined,
   ids: number[],
 ): Promise<Result<FoundKey[] | undefined, Failure>> {
   if (!environment) {
-    const found = await call.registry.findOperators(call.presentedOperator, ids);
+    const found = await registryFor(c).findOperators(c.get("presentedOperator"), ids);
     return found.ok ? ok(found.value.found) : found;
   }
-  const find = (operator: Operator) => directoryOf(call.env, environment).findKeys(operator, ids);
-  return inEnvironment(call, environment, find, undefined);
+  const find = (operator: Operator) => directoryOf(c.env, environment).findKeys(operator, ids);
+  return inEnvironment(c, environment, find, undefined);
 }
 
 async function explainToken(
-  asker: Asker,
+  c: OperatorContext,
   question: Question,
   { id, nonce, environment }: VerifiedClaimOf<"token">,
 ): Promise<Result<Explanation, Failure>> {
-  const found = await viewerReasons(asker, environment, { kind: "token", id, nonce });
+  const found = await viewerReasons(c, environment, { kind: "token", id, nonce });
   if (!found.ok) return found;
-  const isRefusedInBrowser = question.origin !== undefined && !allowsBrowserTokens(asker.env);
+  const isRefusedInBrowser = question.origin !== undefined && !allowsBrowserTokens(c.env);
   const reasons = [
     ...(isRefusedInBrowser ? [reasonOf("token_in_browser")] : []),
     ...found.value,
@@ -112,13 +119,13 @@ async function explainToken(
 }
 
 async function explainSession(
-  asker: Asker,
+  c: OperatorContext,
   question: Question,
   session: SessionClaims,
   now: number,
 ): Promise<Result<Explanation, Failure>> {
   const { environment, teamId, origins } = session;
-  const found = await viewerReasons(asker, environment, { kind: "session", ...presentedSession(session) });
+  const found = await viewerReasons(c, environment, { kind: "session", ...presentedSession(session) });
   if (!found.ok) return found;
   const expiresAt = session.expiresAtSeconds * 1000;
   const reasons = [
@@ -130,19 +137,19 @@ async function explainSession(
   return ok({ kind: "viewer_session", number: teamId, environment, reasons, session });
 }
 
-const viewerReasons = (asker: Asker, environment: Environment, viewer: PresentedViewer) =>
-  inEnvironment(asker, environment, (operator) => directoryOf(asker.env, environment).explainViewer(operator, viewer), [
+const viewerReasons = (c: OperatorContext, environment: Environment, viewer: PresentedViewer) =>
+  inEnvironment(c, environment, (operator) => directoryOf(c.env, environment).explainViewer(operator, viewer), [
     reasonOf("group_unknown"),
   ]);
 
 /** Asks the directory of an environment; `otherwise` where the environment does not exist. */
 async function inEnvironment<Value, Otherwise>(
-  { registry, presentedOperator }: OperatorCall,
+  c: OperatorContext,
   environment: Environment,
   ask: (operator: Operator) => Promise<Result<Value, Failure>>,
   otherwise: Otherwise,
 ): Promise<Result<Value | Otherwise, Failure>> {
-  const admitted = await registry.admit(presentedOperator, "viewer", environment);
+  const admitted = await registryFor(c).admit(c.get("presentedOperator"), "viewer", environment);
   const found = admitted.ok ? await ask(admitted.value) : admitted;
   if (found.ok) return found;
   return found.failure.code === "environment_not_found" ? ok(otherwise) : fail(found.failure);

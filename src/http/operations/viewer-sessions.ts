@@ -1,26 +1,15 @@
-import type { Environment } from "../../../common/environment.ts";
 import { SESSION_UNITS_MAX } from "../../../common/limits.ts";
 import { fail, ok, type Result } from "../../../common/result.ts";
-import type { Caller } from "../../domain/credentials/caller.ts";
-import type { SigningRing } from "../../domain/credentials/credential.ts";
 import { mintSession, variablesFit } from "../../domain/credentials/viewer-session.ts";
 import type { Failure } from "../../domain/failure.ts";
 import { variablesOf } from "../../domain/sql/variables.ts";
 import { publishedContent } from "../../domain/user-groups/published-content.ts";
 import type { NewSession, SessionGroup } from "../../domain/user-groups/viewer-sessions.ts";
-import type { Directory } from "../durable-objects.ts";
-
-/** The API key that mints a session, and the issuer that the session names. */
-export type Minter = {
-  ring: SigningRing;
-  issuer: string;
-  environment: Environment;
-  directory: Directory;
-  caller: Caller;
-  keyId: number;
-};
+import type { KeyEnv, RequestContext } from "../app-env.ts";
 
 export type SessionDraft = {
+  /** The issuer that the session names. */
+  issuer: string;
   of: SessionGroup;
   expiresInSeconds: number;
   origins: string[] | undefined;
@@ -50,9 +39,10 @@ type Times = { issuedAtSeconds: number; expiresAtSeconds: number };
  * seconds. Refuses a group that does not exist or is suspended, variables that do not fit, and a key that ends within this second.
  */
 export async function mintViewerSession(
-  { ring, issuer, environment, directory, caller, keyId }: Minter,
-  { of, expiresInSeconds, origins, includeVariables, maxStaleSeconds, extraClaims, ...draft }: SessionDraft,
+  c: RequestContext<KeyEnv>,
+  { issuer, of, expiresInSeconds, origins, includeVariables, maxStaleSeconds, extraClaims, ...draft }: SessionDraft,
 ): Promise<Result<MintedSession, Failure>> {
+  const [ring, directory, caller] = [c.get("ring"), c.get("directory"), c.get("caller")];
   const started =
     "teamId" in of
       ? await directory.startSessionByNumber(caller, of.teamId, draft.viewerId)
@@ -68,11 +58,11 @@ export async function mintViewerSession(
   const claims = {
     ...times,
     issuer,
-    environment,
+    environment: c.get("environment"),
     providedId: group.providedId,
     teamId: group.teamId,
     generation: new Uint8Array(generation),
-    keyId,
+    keyId: c.get("keyId"),
     id: crypto.randomUUID(),
     seq,
     ...(origins && { origins }),

@@ -13,7 +13,6 @@ import type {
   With,
 } from "../app-env.ts";
 import { directoryOf, type RemoteRegistry, registryOf } from "../durable-objects.ts";
-import type { Manager, OperatorCall } from "../operations/keys.ts";
 import { failureAfterCheck } from "../response/failures.ts";
 import { environmentFieldsOf, namedEnvironment } from "./query.ts";
 
@@ -93,19 +92,3 @@ export function directoryCaller(c: CallContext, { operator, presentedOperator }:
   if (!environment) throw new Error("The table of access has no environmentQuery for this call.");
   return { environment, directory: directoryOf(c.env, environment), caller: operator, presentedOperator };
 }
-
-/** An operator who has named an environment, as operations take it. */
-export const managerCall = (c: RequestContext<With<AppEnv, Omit<Manager, "ring">>>): Manager => ({
-  ring: c.get("ring"),
-  directory: c.get("directory"),
-  environment: c.get("environment"),
-  operator: c.get("operator"),
-});
-
-/** An operator as operations take it. */
-export const operatorCall = (c: RequestContext<With<AppEnv, UncheckedOperator>>): OperatorCall => ({
-  env: c.env,
-  registry: registryFor(c),
-  ring: c.get("ring"),
-  presentedOperator: c.get("presentedOperator"),
-});

@@ -2,7 +2,6 @@ import type { Issue } from "../../../../common/issue.ts";
 import { ssoIn } from "../../../../common/settings/settings.ts";
 import { ROLES } from "../../../domain/credentials/rights.ts";
 import { issueOperator } from "../../operations/keys.ts";
-import { operatorCall } from "../../request/admit-caller.ts";
 import { IssueOperatorBody, operatorDraftOf } from "../../resources/operators/wire.ts";
 import { Checkbox, Select, TextField } from "../components/form.tsx";
 import { ExpiryField } from "../components/key-details.tsx";
@@ -64,7 +63,7 @@ async function issue(c: FormCall): Promise<Response | Issue[]> {
     expires_in_seconds: numberIn(c, "expires_in_seconds"),
   });
   if (!body.ok) return body.failure.issues;
-  const issued = await issueOperator(operatorCall(c), operatorDraftOf(body.value));
+  const issued = await issueOperator(c, operatorDraftOf(body.value));
   if (!issued.ok) return issuesOf(issued.failure, { email_taken: "email" });
   const { stored, text } = issued.value;
   c.set("subjectOperatorId", stored.id);

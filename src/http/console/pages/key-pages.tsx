@@ -7,7 +7,7 @@ import { allowsRole } from "../../../domain/credentials/rights.ts";
 import type { Failure } from "../../../domain/failure.ts";
 import type { RequestContext } from "../../app-env.ts";
 import { type IssuedKey, rollApiKey, rollOperator } from "../../operations/keys.ts";
-import { admitAgain, managerCall, operatorCall, registryFor } from "../../request/admit-caller.ts";
+import { admitAgain, registryFor } from "../../request/admit-caller.ts";
 import { pathNumber } from "../../request/query.ts";
 import { KeysQuery } from "../../resources/api-keys/wire.ts";
 import { numberCursorOf } from "../../resources/cursor.ts";
@@ -216,8 +216,7 @@ async function end(c: SignedInCall, kind: KeyKind, found: FoundKey): Promise<Res
 }
 
 export function apiKeysOf(c: EnvironmentCall): KeyKind {
-  const manager = managerCall(c);
-  const { directory, environment, operator } = manager;
+  const { directory, environment, operator } = c.var;
   return {
     listPath: `${environmentPath(environment)}/keys`,
     listTitle: "API keys",
@@ -240,7 +239,7 @@ export function apiKeysOf(c: EnvironmentCall): KeyKind {
       "With the old key the viewer sessions end that it has minted.",
     ],
     graceSeconds: "86400",
-    roll: (input) => rollApiKey(manager, input),
+    roll: (input) => rollApiKey(c, input),
     revoke: (id) => directory.revokeKey(operator, id),
   };
 }
@@ -273,6 +272,6 @@ export const operatorsOf = (c: SignedInCall): KeyKind => ({
     ...(key.rights === "admin" ? ["If no other admin is left, only the bootstrap token can issue operators."] : []),
   ],
   graceSeconds: "0",
-  roll: (input) => rollOperator(operatorCall(c), input),
+  roll: (input) => rollOperator(c, input),
   revoke: (id) => registryFor(c).revokeOperator(c.get("presentedOperator"), id),
 });

@@ -13,7 +13,7 @@ import type { InspectedGroup } from "../../../domain/user-groups/overview.ts";
 import { stateOf } from "../../../domain/user-groups/user-group.ts";
 import { directoryOf, ifAnswered } from "../../durable-objects.ts";
 import { type Explanation, explainCredential, findKeysOf } from "../../operations/explain-credential.ts";
-import { operatorCall, registryFor } from "../../request/admit-caller.ts";
+import { registryFor } from "../../request/admit-caller.ts";
 import { countRefused, isOperatorToken } from "../../request/authenticate.ts";
 import { describeLength } from "../../resources/fields.ts";
 import { REASONS } from "../../response/reasons.ts";
@@ -81,8 +81,7 @@ const Notice: FC<{ children: Child }> = ({ children }) => (
 
 async function respondWithCredential(c: SignedInCall, text: string): Promise<Response> {
   // `search` compares only texts of another form with OPERATOR_TOKEN.
-  const asker = { ...operatorCall(c), askIfOperatorToken: async () => ok(false) };
-  const explained = await explainCredential(asker, { text });
+  const explained = await explainCredential(c, { text }, async () => ok(false));
   if (!explained.ok) return refuseWithPage(c, explained.failure);
   const explanation = explained.value;
   const known =
@@ -203,7 +202,7 @@ async function answerTo(
 ): Promise<Result<Child, Failure>> {
   if ((kind !== "operator_key" && !environment) || ids.length === 0) return ok(TOO_SHORT);
   if (kind === "token") return ok(environment && <TokenFacts environment={environment} ids={ids} />);
-  const keys = await findKeysOf(operatorCall(c), environment, ids);
+  const keys = await findKeysOf(c, environment, ids);
   if (!keys.ok) return keys;
   return ok(keys.value ? <FoundKeys keys={keys.value} environment={environment} isWhole={false} /> : ERASED);
 }

@@ -20,14 +20,15 @@ export const protect = createMiddleware<ConsoleEnv>(async (c, next) => {
   c.set("origin", origin.value);
   const refusal = refusalOf(c);
   if (refusal) {
-    const page = await respondWithMessage(c, refusal.status, refusal.title, refusal.message);
+    const page = await respondWithMessage(c, refusal.status, "This request is refused", refusal.message);
     if (refusal.status === 405) page.headers.set("Allow", METHODS.join(", "));
     return page;
   }
   await next();
   // The API's own refusals, and crashes, are answered in JSON.
   if (!c.res.headers.get("Content-Type")?.startsWith("application/json")) return;
-  const page = await respondWithMessage(c, c.res.status, ...sentencesOf(c.get("failureCode") ?? "internal_error"));
+  const code = c.get("failureCode") ?? "internal_error";
+  const page = await respondWithMessage(c, c.res.status, TITLES[code] ?? "That did not work", FAILURES[code].message);
   c.res = undefined;
   c.res = page;
 });
@@ -35,11 +36,6 @@ export const protect = createMiddleware<ConsoleEnv>(async (c, next) => {
 const HTTPS =
   "Open it by its https address: a key that is sent without TLS can be read on its way. On the machine of the service, " +
   "http://localhost works too. If a proxy ends TLS for this service, set PUBLIC_URL to the address by which browsers reach it.";
-
-const sentencesOf = (code: Failure["code"]): [string, string] => [
-  TITLES[code] ?? "That did not work",
-  FAILURES[code].message,
-];
 
 const TITLES: Partial<Record<Failure["code"], string>> = {
   rate_limited: "Too many requests",
@@ -51,14 +47,11 @@ const TITLES: Partial<Record<Failure["code"], string>> = {
 
 const METHODS = ["GET", "HEAD", "POST"];
 
-type Refusal = { status: number; title: string; message: string };
+const forbidden = (message: string) => ({ status: 403, message });
 
-const forbidden = (message: string): Refusal => ({ status: 403, title: "This request is refused", message });
-
-function refusalOf(c: ConsoleCall): Refusal | undefined {
+function refusalOf(c: ConsoleCall): { status: number; message: string } | undefined {
   const { method } = c.req;
-  if (!METHODS.includes(method))
-    return { status: 405, title: "This request is refused", message: "Pages of the console take GET and POST." };
+  if (!METHODS.includes(method)) return { status: 405, message: "Pages of the console take GET and POST." };
   const mode = c.req.header("Sec-Fetch-Mode") ?? "navigate";
   const destination = c.req.header("Sec-Fetch-Dest") ?? "document";
   if (mode !== "navigate" || destination !== "document")

@@ -130,12 +130,8 @@ export function refuseWithPage(c: ConsoleCall, failure: Failure): Promise<Respon
     const children = withWays(needed, [[OPERATORS, "See who has it"]]);
     return respondWithPage(c, { status, title: "Your role does not allow this", children });
   }
-  const missing = NOT_FOUND[failure.code];
-  if (missing) {
-    const [title, message] = missing;
-    return respondWithPage(c, { status, title, children: withWays(message, waysFrom(c, failure)) });
-  }
-  return respondWithPage(c, { status, title: "That did not work", children: withWays(message, waysFrom(c, failure)) });
+  const [title, text] = NOT_FOUND[failure.code] ?? ["That did not work", message];
+  return respondWithPage(c, { status, title, children: withWays(text, waysFrom(c, failure)) });
 }
 
 /**

@@ -2,7 +2,7 @@ import type { Environment } from "../../../../common/environment.ts";
 import type { AppEnv, RequestContext } from "../../app-env.ts";
 import { Hono } from "../../hono.ts";
 import { type IssuedKey, issueApiKey, rollApiKey } from "../../operations/keys.ts";
-import { admitAgain, managerCall, operatorCall } from "../../request/admit-caller.ts";
+import { admitAgain } from "../../request/admit-caller.ts";
 import { authorizeManagers, authorizeOperators } from "../../request/authorize.ts";
 import { jsonBody } from "../../request/body/json-body.ts";
 import { pathNumber, validQuery } from "../../request/query.ts";
@@ -19,7 +19,7 @@ export const apiKeys = new Hono<AppEnv>()
     const { workspace, environment: tag, expires_in_seconds: expiresInSeconds, ...draft } = c.req.valid("json");
     const environment = { workspace, tag };
     c.set("environment", environment);
-    const issued = await issueApiKey(operatorCall(c), { environment, expiresInSeconds, ...draft });
+    const issued = await issueApiKey(c, { environment, expiresInSeconds, ...draft });
     if (!issued.ok) return refuse(c, issued.failure);
     return respondWithKey(c, issued.value, environment);
   })
@@ -44,7 +44,7 @@ export const apiKeys = new Hono<AppEnv>()
   .post("/:id/roll", authorizeManagers, jsonBody(RollKeyBody), async (c) => {
     const environment = c.get("environment");
     const options = { id: pathNumber(c.req.param("id")), graceSeconds: c.req.valid("json").grace_seconds };
-    const rolled = await rollApiKey(managerCall(c), options);
+    const rolled = await rollApiKey(c, options);
     return rolled.ok ? respondWithKey(c, rolled.value, environment) : refuse(c, rolled.failure);
   });
 

@@ -1,7 +1,6 @@
 import type { AppEnv } from "../../app-env.ts";
 import { Hono } from "../../hono.ts";
 import { explainCredential } from "../../operations/explain-credential.ts";
-import { operatorCall } from "../../request/admit-caller.ts";
 import { askIfOperatorToken } from "../../request/authenticate.ts";
 import { authorizeOperators } from "../../request/authorize.ts";
 import { jsonBody } from "../../request/body/json-body.ts";
@@ -15,8 +14,7 @@ export const credentials = new Hono<AppEnv>()
 
   .post("/explain", jsonBody(ExplainBody), async (c) => {
     const { credential: text, audience, origin } = c.req.valid("json");
-    const asker = { ...operatorCall(c), askIfOperatorToken: (each: string) => askIfOperatorToken(c, each) };
-    const explained = await explainCredential(asker, { text, audience, origin });
+    const explained = await explainCredential(c, { text, audience, origin }, askIfOperatorToken);
     if (!explained.ok) return refuse(c, explained.failure);
     return respond(c, { success: 1, credential: explanationBody(explained.value) });
   });

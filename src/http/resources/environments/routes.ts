@@ -37,7 +37,7 @@ export const environments = new Hono<AppEnv>()
     const name = directoryName(environment);
     if (c.req.valid("query").confirm !== name)
       return refuseField(c, "confirm", `Give ${name}, if you mean to erase this environment.`);
-    const erased = await eraseEnvironmentIn(c, c.get("presentedOperator"), environment);
+    const erased = await eraseEnvironmentIn(c, environment);
     if (!erased.ok) return refuse(c, erased.failure);
     return respond(c, { success: 1 });
   });

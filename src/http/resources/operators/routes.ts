@@ -1,7 +1,7 @@
 import type { AppEnv, RequestContext } from "../../app-env.ts";
 import { Hono } from "../../hono.ts";
 import { type IssuedOperator, issueOperator, rollOperator } from "../../operations/keys.ts";
-import { operatorCall, registryFor } from "../../request/admit-caller.ts";
+import { registryFor } from "../../request/admit-caller.ts";
 import { authorizeOperators } from "../../request/authorize.ts";
 import { jsonBody } from "../../request/body/json-body.ts";
 import { pathNumber, validQuery } from "../../request/query.ts";
@@ -16,7 +16,7 @@ export const operators = new Hono<AppEnv>()
   .use(authorizeOperators)
 
   .post("/", jsonBody(IssueOperatorBody), async (c) => {
-    const issued = await issueOperator(operatorCall(c), operatorDraftOf(c.req.valid("json")));
+    const issued = await issueOperator(c, operatorDraftOf(c.req.valid("json")));
     return issued.ok ? respondWithKey(c, issued.value) : refuse(c, issued.failure);
   })
 
@@ -37,7 +37,7 @@ export const operators = new Hono<AppEnv>()
 
   .post("/:id/roll", jsonBody(RollKeyBody), async (c) => {
     const options = { id: pathNumber(c.req.param("id")), graceSeconds: c.req.valid("json").grace_seconds };
-    const rolled = await rollOperator(operatorCall(c), options);
+    const rolled = await rollOperator(c, options);
     return rolled.ok ? respondWithKey(c, rolled.value) : refuse(c, rolled.failure);
   });
 

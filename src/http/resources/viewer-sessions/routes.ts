@@ -24,15 +24,8 @@ export const viewerSessions = new Hono<AppEnv>()
     const issuer = publicUrlOf(c.env, c.req.url);
     if (!issuer.ok) return refuse(c, (await c.get("checkCaller")()) ?? unconfigured(c, issuer.failure));
     const body = c.req.valid("json");
-    const minter = {
-      ring: c.get("ring"),
+    const minted = await mintViewerSession(c, {
       issuer: issuer.value,
-      environment: c.get("environment"),
-      directory: c.get("directory"),
-      caller: c.get("caller"),
-      keyId: c.get("keyId"),
-    };
-    const minted = await mintViewerSession(minter, {
       of: groupOf(body),
       expiresInSeconds: body.expires_in_seconds,
       origins: body.origins,

@@ -11,7 +11,7 @@ import { SCOPES, type Scope } from "../../../../domain/credentials/rights.ts";
 import { LOCATIONS } from "../../../../records.ts";
 import { eraseEnvironmentIn } from "../../../operations/erase-environment.ts";
 import { issueApiKey } from "../../../operations/keys.ts";
-import { operatorCall, registryFor } from "../../../request/admit-caller.ts";
+import { registryFor } from "../../../request/admit-caller.ts";
 import { IssueKeyBody } from "../../../resources/api-keys/wire.ts";
 import { ReasonBody } from "../../../resources/fields.ts";
 import { Checkbox, Choices, ConfirmationField, Select, TextField } from "../../components/form.tsx";
@@ -136,7 +136,7 @@ async function issueKeyIn(c: FormCall, environment: Environment): Promise<Respon
   const issues = [...(draft.ok ? [] : atFields(draft.failure.issues)), ...ignoredTicks(c.get("form"))];
   if (!draft.ok || issues.length > 0) return issues;
   const { name, grant, location, expires_in_seconds: expiresInSeconds } = draft.value;
-  const issued = await issueApiKey(operatorCall(c), { environment, name, grant, location, expiresInSeconds });
+  const issued = await issueApiKey(c, { environment, name, grant, location, expiresInSeconds });
   if (!issued.ok) return issuesOf(issued.failure);
   c.set("subjectKeyId", issued.value.stored.id);
   c.set("environment", environment);
@@ -228,7 +228,7 @@ async function erase(c: EnvironmentCall): Promise<Response | Issue[]> {
   const body = parseForm(c, ReasonBody(), ["reason"]);
   const issues = [...confirmationIssues(c, directoryName(environment)), ...schemaIssues(body)];
   if (issues.length > 0) return issues;
-  const erased = await eraseEnvironmentIn(c, c.get("presentedOperator"), environment);
+  const erased = await eraseEnvironmentIn(c, environment);
   return erased.ok ? redirect(c, withQuery(ENVIRONMENTS, { done: "erased" })) : issuesOf(erased.failure);
 }
 

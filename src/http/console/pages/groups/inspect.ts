@@ -1,7 +1,7 @@
 import type { Environment } from "../../../../../common/environment.ts";
 import type { ShownGroup } from "../../../../domain/feed/endings.ts";
 import { stateOf } from "../../../../domain/user-groups/user-group.ts";
-import type { ListedGroup } from "../../../../records.ts";
+import type { GroupState, ListedGroup } from "../../../../records.ts";
 import { pathNumber } from "../../../request/query.ts";
 import type { Crumbs } from "../../components/layout.tsx";
 import { plainText } from "../../components/text.tsx";
@@ -23,9 +23,9 @@ export function groupCrumbs(environment: Environment, group: ListedGroup): Crumb
   const state = stateOf(group);
   return [
     [list, "Groups"],
-    ...(state === "active" ? [] : [[withQuery(list, { state }), STATES[state]] satisfies [string, string]]),
+    ...(state === "active" ? [] : [[withQuery(list, { state }), STATE_NAMES[state]] satisfies [string, string]]),
     [groupPath(environment, group.teamId), plainText(group.name)],
   ];
 }
 
-const STATES = { suspended: "Suspended", deleted: "Deleted" };
+export const STATE_NAMES: Record<GroupState, string> = { active: "Active", suspended: "Suspended", deleted: "Deleted" };

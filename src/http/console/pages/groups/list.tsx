@@ -18,6 +18,7 @@ import type { EnvironmentCall } from "../../console-env.ts";
 import { environmentPath, withQuery } from "../../paths.ts";
 import { readPageQuery } from "../../request/form-fields.ts";
 import { refuseWithPage, respondWithPage } from "../../response/respond-with-page.tsx";
+import { STATE_NAMES } from "./inspect.ts";
 
 /** A page of a list, whose texts may be long, stays below 60 KB. */
 const ROWS = "50";
@@ -125,13 +126,11 @@ async function countsOf(c: Call): Promise<Counts | undefined> {
   };
 }
 
-const STATE_TABS: Record<GroupState, string> = { active: "Active", suspended: "Suspended", deleted: "Deleted" };
-
 function tabsOf(path: string, { state: current, search }: Fields, counts: Counts = {}): Tab[] {
   const all = { path: withQuery(path, { search }), text: "All", count: counts.all, isCurrent: current === undefined };
   const states = GROUP_STATES.map((state) => ({
     path: withQuery(path, { state, search }),
-    text: STATE_TABS[state],
+    text: STATE_NAMES[state],
     count: counts[state],
     isCurrent: state === current,
   }));
