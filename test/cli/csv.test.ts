@@ -1,24 +1,20 @@
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import fc from "fast-check";
-import { afterAll, describe, inject, it } from "vitest";
+import { describe, inject, it } from "vitest";
 import { escapeFormula, unescapeFormula } from "../../cli/src/groups/files/csv-cells.ts";
 import { readCsv } from "../../cli/src/groups/files/csv-read.ts";
 import { csvOf } from "../../cli/src/groups/files/export.ts";
 import { OperatorClient, UserGroupClient } from "../../client/src/index.ts";
 import { outcomeOf, runCommand, startCommand } from "../support/node/commands.ts";
+import { newFolder } from "../support/node/new-folder.ts";
 import { keyOfWorkspace } from "../support/node/workspace.ts";
 
 const { url, operatorToken } = inject("service");
 const NO_OPTIONS = { renamed: new Map<string, string>(), skipsOthers: false };
-const scratch = mkdtempSync(join(tmpdir(), "ug-csv-"));
-afterAll(() => rmSync(scratch, { recursive: true, force: true }));
 
-let files = 0;
 function fileOf(text: string | Buffer, ending = "csv"): string {
-  files += 1;
-  const file = join(scratch, `${files}.${ending}`);
+  const file = join(newFolder(), `groups.${ending}`);
   writeFileSync(file, text);
   return file;
 }

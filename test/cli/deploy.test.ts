@@ -9,7 +9,6 @@ import {
   symlinkSync,
   writeFileSync,
 } from "node:fs";
-import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
@@ -20,6 +19,7 @@ import { gunzipSync, zstdDecompressSync } from "node:zlib";
 import { Agent, request } from "undici";
 import { afterAll, beforeAll, describe, it, onTestFinished } from "vitest";
 import { outcomeOf } from "../support/node/commands.ts";
+import { freePort } from "../support/node/free-port.ts";
 import { newFolder } from "../support/node/new-folder.ts";
 import { printedOn } from "../support/node/printed.ts";
 import { endGroup, launcherPidOf, runIn, waitUntil } from "../support/node/service.ts";
@@ -378,12 +378,4 @@ async function connectVia(port: number): Promise<string> {
   socket.write(`CONNECT localhost:${port} HTTP/1.1\r\nHost: localhost:${port}\r\nConnection: close\r\n\r\n`);
   const chunks: Buffer[] = await Array.fromAsync(socket);
   return Buffer.concat(chunks).toString();
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, "127.0.0.1");
-  await new Promise((listening) => server.once("listening", listening));
-  const address = server.address();
-  await new Promise((closed) => server.close(closed));
-  return typeof address === "object" && address ? address.port : 0;
 }

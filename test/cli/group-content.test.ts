@@ -1,17 +1,14 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, inject, it } from "vitest";
+import { inject, it } from "vitest";
 import { UserGroupClient } from "../../client/src/index.ts";
 import { COLUMNS, CONTENT, GROUP_FIELDS, type GroupField } from "../../common/content.ts";
 import { clientFields, content, contentOf, creating, valueOfField, type When } from "../support/content.ts";
 import { runCommand } from "../support/node/commands.ts";
+import { newFolder } from "../support/node/new-folder.ts";
 import { keyOfWorkspace } from "../support/node/workspace.ts";
 
 /** Follows every field of a group, by the table of fields, through the commands and the client. */
-
-const folder = mkdtempSync(join(tmpdir(), "user-group-service-"));
-afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 /** A workspace of a test's own, and the commands in it. */
 async function start(workspace: string, when?: When) {
@@ -20,7 +17,7 @@ async function start(workspace: string, when?: When) {
   if (when) await client.ensure({ userGroupId: String(valueOfField("providedId", when)), ...clientFields(when) });
   const groups = (...args: string[]) => runCommand("groups", args, { API_KEY: apiKey });
   const importLines = (lines: string, ...args: string[]) => {
-    const file = join(folder, `${workspace}.ndjson`);
+    const file = join(newFolder(), "groups.ndjson");
     writeFileSync(file, `${lines}\n`);
     return groups("import", file, ...args);
   };
@@ -45,7 +42,7 @@ it("an import creates a group with every field of an export", async ({ expect })
 
 it("a CSV has every field whose values are texts, and an import of it changes none", async ({ expect }) => {
   const { groups } = await start("content-csv", "before");
-  const file = join(folder, "content.csv");
+  const file = join(newFolder(), "content.csv");
   writeFileSync(file, (await groups("export", "--format", "csv")).stdout);
   const [header = ""] = readFileSync(file, "utf8").split("\r\n");
   for (const field of GROUP_FIELDS) expect(header).toMatch(new RegExp(`,${COLUMNS[field]}(?:[.,]|$)`));

@@ -1,10 +1,10 @@
-import { existsSync, mkdtempSync, readdirSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { describe, inject, it } from "vitest";
 import { RotationRecord } from "../../cli/src/groups/rotate-all.ts";
 import { OperatorClient, type Role, type Scope, UserGroupClient, ViewerClient } from "../../client/src/index.ts";
 import { outcomeOf, runCommand, startCommand, withoutCredential } from "../support/node/commands.ts";
+import { newFolder } from "../support/node/new-folder.ts";
 import { standIn } from "../support/node/stand-in.ts";
 
 const { url, operatorToken } = inject("service");
@@ -306,7 +306,7 @@ describe("update", () => {
 });
 
 describe("rotate", () => {
-  const progress = () => join(mkdtempSync(join(tmpdir(), "ug-rotate-")), "progress.json");
+  const progress = () => join(newFolder(), "progress.json");
 
   it("replaces the token of one group with --yes, and keeps the old one for the grace", async ({ expect }) => {
     const { groups, viewer } = await start("groups-rotate");

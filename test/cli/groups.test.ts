@@ -1,14 +1,14 @@
 import { type ChildProcess, execFileSync } from "node:child_process";
 import { once } from "node:events";
-import { createWriteStream, existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { createWriteStream, existsSync, writeFileSync } from "node:fs";
 import { join, relative } from "node:path";
 import type { Readable } from "node:stream";
 import { text } from "node:stream/consumers";
 import fc from "fast-check";
-import { afterAll, describe, inject, it, onTestFinished } from "vitest";
+import { describe, inject, it, onTestFinished } from "vitest";
 import { linesOf } from "../../cli/src/support/lines.ts";
 import { type Outcome, outcomeOf, runCommand, startCommand, withoutCredential } from "../support/node/commands.ts";
+import { newFolder } from "../support/node/new-folder.ts";
 import { printedOn } from "../support/node/printed.ts";
 import { endGroup, runIn, waitUntil } from "../support/node/service.ts";
 import { type Received, type Reply, standIn } from "../support/node/stand-in.ts";
@@ -20,15 +20,9 @@ const SCRIPT = "/usr/bin/script";
 /** Makes a pipe with a name (coreutils). */
 const MKFIFO = "/usr/bin/mkfifo";
 
-const scratch = mkdtempSync(join(tmpdir(), "user-groups-"));
-afterAll(() => rmSync(scratch, { recursive: true, force: true }));
-
-let files = 0;
-
 /** A file of these lines. Objects are written as JSON. */
 function fileOf(lines: (string | object)[], ending = "\n"): string {
-  files += 1;
-  const file = join(scratch, `${files}.ndjson`);
+  const file = join(newFolder(), "groups.ndjson");
   const texts = lines.map((line) => (typeof line === "string" ? line : JSON.stringify(line)));
   writeFileSync(file, texts.map((line) => line + ending).join(""));
   return file;
@@ -500,7 +494,7 @@ describe("an import that is stopped", () => {
       });
       const isNamed = source === "a pipe with a name";
       skip(isNamed && !existsSync(MKFIFO));
-      const pipe = join(scratch, "pipe");
+      const pipe = join(newFolder(), "pipe");
       if (isNamed) execFileSync(MKFIFO, [pipe]);
       const { child, outcome } = startGroups(["import", isNamed ? pipe : "-"], "key", at);
       // For reading too: opened for writing alone, it would wait for its reader.

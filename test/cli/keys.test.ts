@@ -1,8 +1,8 @@
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { inject, it, onTestFinished } from "vitest";
 import { type Outcome, outcomeOf, runCommand } from "../support/node/commands.ts";
+import { newFolder } from "../support/node/new-folder.ts";
 import { startPlainService } from "../support/node/plain-workerd.ts";
 import { runIn, waitUntil } from "../support/node/service.ts";
 import { standIn } from "../support/node/stand-in.ts";
@@ -143,12 +143,11 @@ it.for([
 it("reads a credential from --key-file, and the environment from UG_WORKSPACE and UG_ENVIRONMENT", async ({
   expect,
 }) => {
-  const file = join(mkdtempSync(join(tmpdir(), "ug-key-file-")), "key");
+  const file = join(newFolder(), "key");
   writeFileSync(file, `${operatorToken}\n`);
   const named = { UG_WORKSPACE: "keys-command", UG_ENVIRONMENT: "untagged", OPERATOR_KEY: "ugo_wrong" };
   const { status, stdout } = await keys(["list", "--key-file", file, "--json"], named);
   expect([status, JSON.parse(stdout).api_keys.length]).toEqual([0, 2]);
-  rmSync(file);
 });
 
 it("prints no character that a terminal interprets or hides, and the same JSON", async ({ expect }) => {

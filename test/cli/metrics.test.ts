@@ -1,10 +1,10 @@
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { PassThrough } from "node:stream";
 import { text } from "node:stream/consumers";
 import { it } from "vitest";
 import { Metrics } from "../../cli/src/serve/metrics/metrics.ts";
+import { newFolder } from "../support/node/new-folder.ts";
 import { waitUntil } from "../support/node/service.ts";
 
 it("metrics count a request whose log line contains a line separator", async ({ expect }) => {
@@ -34,9 +34,8 @@ it("metrics that cannot be measured are 500, and end nothing", async ({ expect }
   }
 });
 
-it("each answer has the number and the sizes of the databases as they are then", async ({ expect, onTestFinished }) => {
-  const state = mkdtempSync(join(tmpdir(), "ug-metrics-"));
-  onTestFinished(() => rmSync(state, { recursive: true }));
+it("each answer has the number and the sizes of the databases as they are then", async ({ expect }) => {
+  const state = newFolder();
   const folder = join(state, "user-group-service-GroupDirectory");
   mkdirSync(folder);
   const metrics = new Metrics();

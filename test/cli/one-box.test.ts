@@ -30,7 +30,7 @@ const statusOf = (port: number, path: string) =>
 const PERL = canRun("perl");
 
 describe.skipIf(!PERL)(`with the socket held by a supervisor${PERL ? "" : ", skipped: perl is missing"}`, () => {
-  const RESTARTS = 4;
+  const RESTARTS = 2;
   const CONNECTIONS_PER_SECOND = 200;
 
   /** Starts the service below a process that holds its socket. `lines` are what that process has printed. */

@@ -1,10 +1,10 @@
-import { mkdtempSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { inject, it } from "vitest";
 import { OperatorClient, UserGroupClient, ViewerClient } from "../../client/src/index.ts";
 import { CREDENTIAL_PATTERN } from "../support/credential-pattern.ts";
 import { outcomeOf, runCommand, startCommand } from "../support/node/commands.ts";
+import { newFolder } from "../support/node/new-folder.ts";
 import { standIn } from "../support/node/stand-in.ts";
 
 const { url, operatorToken } = inject("service");
@@ -92,7 +92,7 @@ it("explains the state of a group by its number or its id", async ({ expect }) =
 
 it("refuses what it cannot explain, and says what to do", async ({ expect }) => {
   const { why, apiKey, operatorKey } = await start("why-refused");
-  const file = join(mkdtempSync(join(tmpdir(), "why-")), "key.txt");
+  const file = join(newFolder(), "key.txt");
   writeFileSync(file, apiKey);
   for (const [line, input, status, sentence] of [
     [["acme", "--origin", "https://a.example"], "", 2, /--audience and --origin are about a credential/],

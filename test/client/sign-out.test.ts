@@ -1,5 +1,3 @@
-import { once } from "node:events";
-import { type AddressInfo, createServer } from "node:net";
 import { setTimeout as delay } from "node:timers/promises";
 import { describe, expect as expected, expectTypeOf, inject, it, onTestFinished, vi } from "vitest";
 import { UserGroupClient, UserGroupServiceError, ViewerClient } from "../../client/src/index.ts";
@@ -7,19 +5,12 @@ import { type SignOutHandlerOptions, sessionHandler, signOutHandler } from "../.
 import { freePort } from "../support/node/free-port.ts";
 import { type Person, SERVERS } from "../support/node/kit-servers.ts";
 import { apiKey, codeOf, groups, refusalIn, signOut, startSite, testSignOuts } from "../support/node/sign-out-site.ts";
+import { standIn } from "../support/node/stand-in.ts";
 
 const { url } = inject("service");
 const ORIGIN = "https://app.example.com";
 /** How long a sign-out may take, of which the kit gives the service 2 seconds. */
 const SIGN_OUT_MS_MAX = 3_000;
-
-/** A server that accepts connections, and never answers. */
-async function silentService(): Promise<string> {
-  const server = createServer(() => {}).listen(0, "127.0.0.1");
-  await once(server, "listening");
-  onTestFinished(() => void server.close());
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-}
 
 testSignOuts(SERVERS);
 
@@ -38,7 +29,7 @@ describe("while the service has no answer, the person is signed out", () => {
 
   it.for([
     ["it is down", async () => `http://127.0.0.1:${await freePort()}`, "network_error"],
-    ["it hangs", silentService, "timeout"],
+    ["it hangs", async () => (await standIn(() => "silence")).url, "timeout"],
   ] as const)("if %s, within 2 seconds", async ([, address, code], { expect }) => {
     const site = await startSite(startServer, "acme", clientOf(await address()));
     const { ms, ...answer } = await signOut(site);

@@ -1,15 +1,14 @@
 import { execFile } from "node:child_process";
-import { once } from "node:events";
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import { serve } from "@hono/node-server";
 import { type BrowserContext, chromium } from "playwright-core";
-import { afterAll, beforeAll, describe, inject, it, onTestFinished } from "vitest";
+import { afterAll, beforeAll, describe, inject, it } from "vitest";
 import { UserGroupClient } from "../../client/src/index.ts";
 import { sessionHandler } from "../../client/src/server.ts";
 import { integratorProject } from "../support/node/integrator-project.ts";
+import { listen } from "../support/node/kit-servers.ts";
 
 /** What integrators paste from the guides, besides what a shell runs. */
 
@@ -35,19 +34,6 @@ it("the fake of the page of tests answers without a network", async ({ expect })
   expect(stdout).toBe("eyJ [ 'POST http://localhost:8787/api/viewer_sessions' ]\n");
 });
 
-type Handler = (request: Request) => Response | Promise<Response>;
-
-/** Serves an app at another host than the other one has, which makes two sites of them. Returns its origin. */
-async function listen(hostname: "localhost" | "127.0.0.1", handler: Handler): Promise<string> {
-  const server = serve({ fetch: handler, hostname, port: 0 });
-  onTestFinished(() => {
-    server.close();
-  });
-  await once(server, "listening");
-  const address = server.address();
-  return `http://${hostname}:${typeof address === "object" && address ? address.port : 0}`;
-}
-
 const html = (body: string, headers = {}) =>
   new Response(`<!doctype html>${body}`, { headers: { "Content-Type": "text/html", ...headers } });
 
@@ -64,7 +50,7 @@ async function sitesOf(sandbox: string) {
   const viewer = readFileSync(join(made.project, "node_modules/user-group-service/dist/viewer.js"), "utf8");
   const cookies: (string | null)[] = [];
   let page = "";
-  const frame = await listen("127.0.0.1", (request) => {
+  const frame = await listen((request) => {
     const { pathname } = new URL(request.url);
     // A frame without an origin may load the script of any site that allows it.
     const ofScript = { "Content-Type": "text/javascript", "Access-Control-Allow-Origin": "*" };
@@ -79,12 +65,14 @@ async function sitesOf(sandbox: string) {
       .replace("10_000", "500");
     return html(`<h1></h1><script type="module">${script}</script>`);
   });
-  page = await listen("localhost", (request) =>
-    request.method === "POST"
-      ? sessionHandler({ ...product, origins: [page, frame] })(request)
-      : html(
-          `<iframe ${sandbox} src="${frame}/chart"></iframe><script>${pageScript.replace("https://charts.example.net", frame)}</script>`,
-        ),
+  page = await listen(
+    (request) =>
+      request.method === "POST"
+        ? sessionHandler({ ...product, origins: [page, frame] })(request)
+        : html(
+            `<iframe ${sandbox} src="${frame}/chart"></iframe><script>${pageScript.replace("https://charts.example.net", frame)}</script>`,
+          ),
+    "localhost",
   );
   return { page, frame, cookies };
 }

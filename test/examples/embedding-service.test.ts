@@ -1,12 +1,10 @@
 import { execFile } from "node:child_process";
-import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { PGlite } from "@electric-sql/pglite";
-import { serve } from "@hono/node-server";
 import { createRemoteJWKSet } from "jose";
-import { afterAll, afterEach, beforeAll, describe, inject, it, onTestFinished } from "vitest";
+import { afterAll, afterEach, beforeAll, describe, inject, it } from "vitest";
 import { UserGroupClient } from "../../client/src/index.ts";
 import { queryAs } from "../../examples/embedding/row-level-security.ts";
 import { poolOf } from "../../examples/product/pool.ts";
@@ -27,6 +25,7 @@ import {
   writerKey,
 } from "../support/node/embedding-site.ts";
 import { freePort } from "../support/node/free-port.ts";
+import { listen } from "../support/node/kit-servers.ts";
 
 /** The recipes of embedding with the service itself, in a project with the package of the client, as integrators have it. */
 
@@ -36,17 +35,6 @@ async function signUp(customer: string): Promise<number> {
   const env = { ...process.env, SERVICE_URL: url, API_KEY: writerKey, CUSTOMER: customer };
   const { stdout } = await promisify(execFile)(process.execPath, ["sign-up.ts"], { cwd: project, env });
   return JSON.parse(stdout).team_id;
-}
-
-/** Serves an app until the test ends. Returns its address. */
-async function listen(handler: (request: Request) => Response | Promise<Response>): Promise<string> {
-  const server = serve({ fetch: handler, hostname: "127.0.0.1", port: 0 });
-  onTestFinished(() => {
-    server.close();
-  });
-  await once(server, "listening");
-  const address = server.address();
-  return `http://127.0.0.1:${typeof address === "object" && address ? address.port : 0}`;
 }
 
 describe("the backend of a page", () => {

@@ -1,9 +1,9 @@
 import { spawnSync } from "node:child_process";
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { request } from "undici";
 import { describe, inject, it } from "vitest";
+import { newFolder } from "../support/node/new-folder.ts";
 
 const { url } = inject("service");
 const FILE = "public/openapi.json";
@@ -31,14 +31,12 @@ function limitedTexts(value: unknown, described = ""): { description: string; ma
 
 describe("the OpenAPI document", () => {
   it("is what `npm run openapi` makes of the schemas", ({ expect }) => {
-    const folder = mkdtempSync(join(tmpdir(), "openapi-"));
-    const file = join(folder, "openapi.json");
+    const file = join(newFolder(), "openapi.json");
     const { stderr } = spawnSync(process.execPath, ["tools/openapi.ts", file], { encoding: "utf8" });
     expect(stderr).toBe("");
     expect(readFileSync(file, "utf8") === committed, "public/openapi.json is current; if not: npm run openapi").toBe(
       true,
     );
-    rmSync(folder, { recursive: true });
   });
 
   it("has the version of package.json", ({ expect }) => {

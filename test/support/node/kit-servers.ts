@@ -1,5 +1,6 @@
 import { once } from "node:events";
 import { createServer, type Server } from "node:http";
+import type { AddressInfo } from "node:net";
 import { serve } from "@hono/node-server";
 import { type Context, Hono } from "hono";
 import { onTestFinished } from "vitest";
@@ -44,6 +45,13 @@ export async function listening(server: Server): Promise<void> {
     server.closeAllConnections();
     server.close();
   });
+}
+
+/** Serves an app until the test ends. Returns its origin. */
+export async function listen(fetch: (request: Request) => Response | Promise<Response>, hostname = "127.0.0.1") {
+  const server = serve({ fetch, hostname, port: 0 }) as Server;
+  await listening(server);
+  return `http://${hostname}:${(server.address() as AddressInfo).port}`;
 }
 
 /** Builds a server around the kit, which listens on localhost until the test ends. */
