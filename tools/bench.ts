@@ -2,23 +2,45 @@
  * `npm run bench [-- --quick] [--json]`: what calls cost in time and in money. It runs the Worker as it is deployed on plain
  * workerd, and for comparison the floor: a Worker that does only what any service of this kind must do.
  */
-import { readdirSync, readFileSync } from "node:fs";
+import { globSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { performance } from "node:perf_hooks";
 import { gzipSync } from "node:zlib";
 import { Command } from "commander";
-import { bundleOf } from "../cli/src/serve/bundle.ts";
+import { type Bundle, bundleOf } from "../cli/src/serve/bundle.ts";
 import { print } from "../cli/src/support/output.ts";
-import { heaviestPage, measureBesideLists } from "./bench/beside-lists.ts";
-import { CallMeasurement } from "./bench/calls.ts";
-import { type Effort, FULL, GROUPS, QUICK } from "./bench/effort.ts";
-import { makeFloor } from "./bench/floor.ts";
-import { connect } from "./bench/load.ts";
-import { Processes } from "./bench/processes.ts";
+import { type BesideSearch, heaviestPage, measureBesideLists, measureBesideSearch } from "./bench/beside.ts";
+import { CallMeasurement, GROUPS } from "./bench/calls.ts";
+import { connect, quantile } from "./bench/load.ts";
 import { type Results, textOf } from "./bench/report.ts";
-import { type BesideSearch, measureBesideSearch } from "./bench/searches.ts";
-import { makeDirectories, serviceOptions } from "./bench/service.ts";
-import { measureStartup } from "./bench/startup.ts";
+import { makeDirectories, makeFloor, serviceOptions } from "./bench/service.ts";
+import { Processes, type WorkerOptions } from "./bench/workerd.ts";
 import { runTool } from "./command.ts";
+
+/** How much the bench does. */
+const FULL = {
+  /** How often both Workers are started again: two processes of one program differ by some percent for as long as they live. */
+  generations: 12,
+  cycles: 4,
+  warmUpCycles: 2,
+  starts: 25,
+  /** How often, and for how long each time, viewers are measured beside lists and searches. */
+  turns: 5,
+  seconds: 3,
+  /** The sizes of directories, in groups, in which viewers are measured beside searches. */
+  besideSearches: [100_000, 1_000_000],
+};
+type Effort = typeof FULL;
+
+const QUICK: Effort = {
+  generations: 1,
+  cycles: 5,
+  warmUpCycles: 1,
+  starts: 7,
+  turns: 2,
+  seconds: 1,
+  besideSearches: [10_000, 100_000],
+};
 
 const report = (sentence: string): void => void process.stderr.write(`${sentence}\n`);
 
@@ -42,14 +64,14 @@ async function measureAll(processes: Processes, effort: Effort): Promise<Results
   const startupMs = await measureStartup(processes, bundle, effort.starts);
 
   const options = serviceOptions(processes.createFolder("service"), bundle);
-  const floorOptions = await makeFloor(processes);
+  const floorOptions = await makeFloor(processes, bundle.settings.compatibilityDate, GROUPS);
   report("Filling the directories with groups ...");
   const find = await makeDirectories(processes, options, {
     calls: { groups: GROUPS },
     heaviest: heaviestPage(),
     ...Object.fromEntries(effort.besideSearches.map((groups) => [searchedName(groups), { groups }])),
   });
-  const calls = new CallMeasurement(find("calls").key, effort);
+  const calls = new CallMeasurement(find("calls").key);
 
   report(`Measuring calls in ${effort.generations} generations of processes ...`);
   for (let generation = 0; generation < effort.generations; generation += 1) {
@@ -57,7 +79,7 @@ async function measureAll(processes: Processes, effort: Effort): Promise<Results
       service: connect((await processes.start(options)).url),
       floor: connect((await processes.start(floorOptions)).url),
     };
-    await calls.measure(pools, generation);
+    await calls.measure(pools, generation, effort);
     await Promise.all([pools.service.close(), pools.floor.close()]);
     await processes.stopAll();
   }
@@ -82,8 +104,29 @@ async function measureAll(processes: Processes, effort: Effort): Promise<Results
 const searchedName = (groups: number): string => `searched-${groups}`;
 
 function gzippedBytes(bundle: string): number {
-  const modules = readdirSync(bundle).filter((name) => /\.(js|html)$/.test(name));
+  const modules = globSync("*.{js,html}", { cwd: bundle });
   return gzipSync(Buffer.concat(modules.map((name) => readFileSync(join(bundle, name))))).length;
+}
+
+/** The median, in milliseconds, of the time from the start of the process to its first answer, less that of an empty Worker. */
+async function measureStartup(processes: Processes, bundle: Bundle, starts: number): Promise<number> {
+  const service = serviceOptions(processes.createFolder("startup-service"), bundle);
+  const empty = {
+    folder: processes.createFolder("startup-empty"),
+    bundle: processes.createFolder("startup-empty-bundle"),
+    compatibilityDate: service.compatibilityDate,
+  };
+  writeFileSync(join(empty.bundle, "index.js"), "export default { fetch: () => new Response() };");
+  const timeOf = async (options: WorkerOptions) => {
+    const startedAt = performance.now();
+    await processes.start(options);
+    const time = performance.now() - startedAt;
+    await processes.stopAll();
+    return time;
+  };
+  const differences: number[] = [];
+  for (let round = 0; round < starts; round += 1) differences.push((await timeOf(service)) - (await timeOf(empty)));
+  return Math.max(0, quantile(differences, 0.5));
 }
 
 await runTool(

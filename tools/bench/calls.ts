@@ -1,17 +1,18 @@
 import type { Pool } from "undici";
 import { type CallName, COUNTS } from "./costs.ts";
-import { type Effort, GROUPS, REQUESTS_PER_CYCLE } from "./effort.ts";
-import { load, loadByTurns, quantile, type Request } from "./load.ts";
 import {
   changeRequest,
   getRequest,
   groupBody,
+  load,
   mintRequest,
+  quantile,
+  type Request,
   sessionIn,
   spread,
   tokenIn,
   viewRequest,
-} from "./requests.ts";
+} from "./load.ts";
 
 type Samples = { rps: number[]; ratios: number[]; latenciesMs: number[] };
 
@@ -21,58 +22,100 @@ export type CallResult = { rps: number; p50Ms: number; p99Ms: number; floorRatio
 /** The pools of the service and of the floor. */
 export type Pools = { service: Pool; floor: Pool };
 
-/**
- * One cycle: the tokens of the groups that exist, the ids of those to create, the tokens of those created, and the sessions
- * that were minted.
- */
-type Cycle = {
-  name: string;
-  ids: string[];
-  tokens: string[];
-  created: string[];
-  sessions: string[];
-  /** Sessions that answer their viewers. */
-  stale: string[];
-};
-
+/** The groups of the directory. */
+export const GROUPS = 1000;
+/** Of each call in each cycle through all calls. */
+const REQUESTS_PER_CYCLE = 250;
+/** Of each of the two Workers. */
+const REQUESTS_PER_ROUND = 50;
 /** No lease is older at any time of a generation. */
 const STALE = { "Cache-Control": "max-age=300" };
 const LEASED = GROUPS / 2;
 /** Groups of the first half. Those of the second half have leases, and are only viewed. */
 const NUMBERS = spread(REQUESTS_PER_CYCLE, LEASED);
 
+/** What one request of a cycle is about: a group that exists, the id and then the token of one to create, and sessions. */
+type Place = {
+  key: string;
+  id: string;
+  token: string;
+  /** A token that has a lease. */
+  leased: string;
+  name: string;
+  newId: string;
+  created: string;
+  session: string;
+  /** A session that answers its viewers. */
+  stale: string;
+};
+
+/** A request of the service, and that of the floor: it has as many bytes, and is about a group that the floor has. */
+type Pair = Record<keyof Pools, Request>;
+
+const both = (request: Request): Pair => ({ service: request, floor: request });
+const elsewhere = (request: Request, path: string): Pair => ({ service: request, floor: { ...request, path } });
+const viewed = (id: string, ...view: Parameters<typeof viewRequest>): Pair =>
+  elsewhere(viewRequest(...view), `/api/viewer?id=${id}`);
+const changed = (method: Request["method"], { key, id, created }: Place, fields: object = {}): Pair => ({
+  service: changeRequest(key, method, { current_token: created, ...fields }),
+  floor: changeRequest(key, method, { current_token: created, user_group_id: id }),
+});
+
+const REQUESTS: Record<CallName, (place: Place) => Pair> = {
+  // With the same method: HTTP clients close the connection after a GET with a body, and keep it after a PUT.
+  create: ({ key, id, newId }) => ({
+    service: getRequest(key, newId),
+    floor: { ...getRequest(key, id), path: "/create" },
+  }),
+  get_hit: ({ key, id }) => both(getRequest(key, id)),
+  put: ({ key, id, name }) => both(changeRequest(key, "PUT", { ...groupBody(id), name })),
+  post: (place) => changed("POST", place),
+  viewer_strong: ({ id, token }) => viewed(id, token),
+  viewer_stale: ({ id, leased }) => viewed(id, leased, STALE),
+  // The floor answers with what a call that reads returns.
+  mint: ({ key, id }) => elsewhere(mintRequest(key, id), "/mint"),
+  viewer_session: ({ id, session }) => viewed(id, session),
+  viewer_session_again: ({ id, session }) => viewed(id, session),
+  viewer_session_stale: ({ id, stale }) => viewed(id, stale),
+  delete: (place) => changed("DELETE", place, { user_group_id: place.newId }),
+};
+
 /** Measures each call against its floor. */
 export class CallMeasurement {
   readonly #key: string;
-  readonly #effort: Effort;
   readonly #samples = new Map<CallName, Samples>(
     (Object.keys(COUNTS) as CallName[]).map((name) => [name, { rps: [], ratios: [], latenciesMs: [] }]),
   );
 
-  constructor(key: string, effort: Effort) {
+  constructor(key: string) {
     this.#key = key;
-    this.#effort = effort;
   }
 
-  async measure(pools: Pools, generation: number): Promise<void> {
-    const requests = Array.from({ length: GROUPS }, (_, n) => getRequest(this.#key, `group-${n}`));
-    const tokens = (await load(pools.service, requests)).bodies.map(tokenIn);
-    const stale = (
-      await load(
-        pools.service,
-        NUMBERS.map((n) => mintRequest(this.#key, `group-${n}`, { max_stale_seconds: 300 })),
-      )
-    ).bodies.map(sessionIn);
-    const { warmUpCycles, cycles } = this.#effort;
+  /** Measures some cycles through all calls, after those that only warm the Workers up. */
+  async measure(pools: Pools, generation: number, { warmUpCycles, cycles }: { warmUpCycles: number; cycles: number }) {
+    const key = this.#key;
+    const all = Array.from({ length: GROUPS }, (_, n) => getRequest(key, `group-${n}`));
+    const tokens = (await load(pools.service, all)).bodies.map(tokenIn);
+    const mints = NUMBERS.map((n) => mintRequest(key, `group-${n}`, { max_stale_seconds: 300 }));
+    const stale = (await load(pools.service, mints)).bodies.map(sessionIn);
     for (let count = 0; count < warmUpCycles + cycles; count += 1) {
       await writeLeases(pools.service, tokens.slice(LEASED));
-      const name = `${generation} ${count}`;
-      const ids = NUMBERS.map((_, index) => `new ${name} ${index}`);
-      await this.#measureCycle(
-        pools,
-        { name, ids, tokens, created: [], sessions: [], stale },
-        { counts: count >= warmUpCycles },
-      );
+      const places = NUMBERS.map((n, index) => ({
+        key,
+        id: `group-${n}`,
+        token: tokens[n] ?? "",
+        leased: tokens[LEASED + n] ?? "",
+        name: `Renamed ${generation} ${count} ${index}`,
+        newId: `new ${generation} ${count} ${index}`,
+        created: "",
+        session: "",
+        stale: stale[index] ?? "",
+      }));
+      for (const name of this.#samples.keys())
+        for (let start = 0; start < places.length; start += REQUESTS_PER_ROUND) {
+          const round = places.slice(start, start + REQUESTS_PER_ROUND);
+          await this.#measureRound(name, pools, round, { counts: count >= warmUpCycles });
+        }
     }
   }
 
@@ -89,79 +132,38 @@ export class CallMeasurement {
     return Object.fromEntries(results);
   }
 
-  async #measureCycle(pools: Pools, cycle: Cycle, { counts }: { counts: boolean }): Promise<void> {
-    for (const [name, samples] of this.#samples) {
-      const bodies: string[] = [];
-      const service = { pool: pools.service, requests: serviceRequests(name, this.#key, cycle) };
-      const floor = { pool: pools.floor, requests: floorRequests(name, cycle) };
-      for await (const [ours, least] of loadByTurns(service, floor)) {
-        bodies.push(...ours.bodies);
-        if (!counts) continue;
-        samples.rps.push(ours.bodies.length / ours.seconds);
-        samples.ratios.push(least.seconds / ours.seconds);
-        samples.latenciesMs.push(...ours.latenciesMs);
-      }
-      if (name === "create" || name === "post") cycle.created = bodies.map(tokenIn);
-      if (name === "mint") cycle.sessions = bodies.map(sessionIn);
+  /**
+   * Makes one call at both Workers, one after the other: a shared machine changes its speed within a second, and then for both. Rounds are
+   * short, because a garbage collection takes 100 ms and happens at the same point of every run: it would always count for the same call.
+   */
+  async #measureRound(name: CallName, pools: Pools, round: Place[], { counts }: { counts: boolean }): Promise<void> {
+    const requests = round.map(REQUESTS[name]);
+    const makeAll = (worker: keyof Pools) =>
+      load(
+        pools[worker],
+        requests.map((each) => each[worker]),
+      );
+    const ours = await makeAll("service");
+    const least = await makeAll("floor");
+    for (const [index, place] of round.entries()) {
+      const body = ours.bodies[index] ?? "";
+      if (name === "create" || name === "post") place.created = tokenIn(body);
+      if (name === "mint") place.session = sessionIn(body);
     }
+    const samples = this.#samples.get(name);
+    if (!counts || !samples) return;
+    samples.rps.push(ours.bodies.length / ours.seconds);
+    samples.ratios.push(least.seconds / ours.seconds);
+    samples.latenciesMs.push(...ours.latenciesMs);
   }
-}
-
-function serviceRequests(
-  name: CallName,
-  key: string,
-  { name: cycle, ids, tokens, created, sessions, stale }: Cycle,
-): Request[] {
-  const requests: Record<CallName, () => Request[]> = {
-    create: () => ids.map((id) => getRequest(key, id)),
-    get_hit: () => NUMBERS.map((n) => getRequest(key, `group-${n}`)),
-    put: () =>
-      NUMBERS.map((n, index) =>
-        changeRequest(key, "PUT", { ...groupBody(`group-${n}`), name: `Renamed ${cycle} ${index}` }),
-      ),
-    post: () => created.map((token) => changeRequest(key, "POST", { current_token: token })),
-    viewer_strong: () => NUMBERS.map((n) => viewRequest(tokens[n] ?? "")),
-    viewer_stale: () => NUMBERS.map((n) => viewRequest(tokens[LEASED + n] ?? "", STALE)),
-    mint: () => NUMBERS.map((n) => mintRequest(key, `group-${n}`)),
-    viewer_session: () => sessions.map((session) => viewRequest(session)),
-    viewer_session_again: () => sessions.map((session) => viewRequest(session)),
-    viewer_session_stale: () => stale.map((session) => viewRequest(session)),
-    delete: () =>
-      created.map((token, index) => changeRequest(key, "DELETE", { current_token: token, user_group_id: ids[index] })),
-  };
-  return requests[name]();
-}
-
-/** As many bytes in each request as the service gets, of groups that the floor has. */
-function floorRequests(name: CallName, { name: cycle, tokens, sessions, stale }: Cycle): Request[] {
-  const key = tokens[0] ?? "";
-  const idOf = (n: number) => `group-${n}`;
-  const requests: Record<CallName, (n: number, index: number) => Request> = {
-    // With the same method: HTTP clients close the connection after a GET with a body, and keep it after a PUT.
-    create: (n) => ({ ...getRequest(key, idOf(n)), path: "/create" }),
-    get_hit: (n) => getRequest(key, idOf(n)),
-    put: (n, index) => changeRequest(key, "PUT", { ...groupBody(idOf(n)), name: `Renamed ${cycle} ${index}` }),
-    post: (n) => changeRequest(key, "POST", { current_token: tokens[n], user_group_id: idOf(n) }),
-    viewer_strong: (n) => ({ ...viewRequest(tokens[n] ?? ""), path: `/api/viewer?id=${idOf(n)}` }),
-    viewer_stale: (n) => ({ ...viewRequest(tokens[n] ?? "", STALE), path: `/api/viewer?id=${idOf(n)}` }),
-    // With as many bytes, and the answer of a call that reads.
-    mint: (n) => ({ ...mintRequest(key, idOf(n)), path: "/mint" }),
-    viewer_session: (n) => ({ ...viewRequest(sessions[0] ?? ""), path: `/api/viewer?id=${idOf(n)}` }),
-    viewer_session_again: (n) => ({ ...viewRequest(sessions[0] ?? ""), path: `/api/viewer?id=${idOf(n)}` }),
-    viewer_session_stale: (n) => ({ ...viewRequest(stale[0] ?? ""), path: `/api/viewer?id=${idOf(n)}` }),
-    delete: (n) => changeRequest(key, "DELETE", { current_token: tokens[n], user_group_id: idOf(n) }),
-  };
-  return NUMBERS.map(requests[name]);
 }
 
 /** Views the tokens until leases answer all of them: the stand-in for KV starts empty, and leases expire. */
 async function writeLeases(pool: Pool, tokens: string[]): Promise<void> {
   let missing = tokens;
   while (missing.length > 0) {
-    const { answeredBy } = await load(
-      pool,
-      missing.map((token) => viewRequest(token, STALE)),
-    );
+    const views = missing.map((token) => viewRequest(token, STALE));
+    const { answeredBy } = await load(pool, views);
     missing = missing.filter((_, index) => answeredBy[index] !== "index");
   }
 }

@@ -1,7 +1,8 @@
 /** What calls cost: counted by `test/http/prices.test.ts`, which fails when one of these numbers is wrong. */
 
 /** What one call does outside of the Worker's own code. */
-export type Counts = { rpc: number; kv_reads: number; kv_writes: number; rows_read: number; rows_written: number };
+export type Counts = Record<(typeof COUNTED)[number], number>;
+const COUNTED = ["rpc", "kv_reads", "kv_writes", "rows_read", "rows_written"] as const;
 
 /**
  * The calls, for a group whose token has no lease; `viewer_stale` is a view that a lease answers, `mint` makes a viewer
@@ -125,44 +126,33 @@ export const STALE_COPIES: LeasePeriod = {
 export type LeasePeriod = Counts & { views_per_minute: number; views: number };
 
 /**
- * Dollars per million, beyond what a paid plan includes: Cloudflare's pages "Workers: Pricing", "Durable Objects: Pricing"
- * and "KV: Pricing", as of PRICES_DATE. Not in it: CPU time (0.02 for each millisecond), logs (0.60 for each line), storage.
+ * Dollars per million beyond what a paid plan includes, and the millions that it includes each month: Cloudflare's pages "Workers:
+ * Pricing", "Durable Objects: Pricing" and "KV: Pricing", as of PRICES_DATE. The duration is in GB-seconds.
  */
 export const PRICES_DATE = "2026-11-21";
-const DOLLARS_PER_MILLION = {
-  worker_request: 0.3,
-  rpc: 0.15,
-  kv_reads: 0.5,
-  kv_writes: 5,
-  rows_read: 0.001,
-  rows_written: 1,
+const PRICES = {
+  worker_request: { dollars: 0.3, included: 10 },
+  cpu_ms: { dollars: 0.02, included: 30 },
+  rpc: { dollars: 0.15, included: 1 },
+  kv_reads: { dollars: 0.5, included: 10 },
+  kv_writes: { dollars: 5, included: 1 },
+  rows_read: { dollars: 0.001, included: 25_000 },
+  rows_written: { dollars: 1, included: 50 },
+  log_lines: { dollars: 0.6, included: 20 },
+  gb_seconds: { dollars: 12.5, included: 0.4 },
 } as const;
 
-/** Dollars for a million of calls that cost these counts each, or for a million of which `calls` share them. */
-export function dollarsPerMillion(counts: Counts, calls = 1): number {
-  const { worker_request, rpc, kv_reads, kv_writes, rows_read, rows_written } = DOLLARS_PER_MILLION;
-  const shared =
-    counts.rpc * rpc +
-    counts.kv_reads * kv_reads +
-    counts.kv_writes * kv_writes +
-    counts.rows_read * rows_read +
-    counts.rows_written * rows_written;
-  return worker_request + shared / calls;
+/**
+ * Dollars for a million of calls that cost these counts each, or for a million of which `calls` share them. Without CPU time (0.02 for each
+ * millisecond), logs (0.60 for each line) and storage.
+ */
+export function dollarsPerMillion(counts: Partial<Counts>, calls = 1): number {
+  const shared = COUNTED.reduce((sum, name) => sum + (counts[name] ?? 0) * PRICES[name].dollars, 0);
+  return PRICES.worker_request.dollars + shared / calls;
 }
 
-/** What a paid plan includes each month, in millions, by the same pages; duration is in GB-seconds, storage in GB. */
-const INCLUDED_MILLIONS = {
-  worker_request: 10,
-  cpu_ms: 30,
-  rpc: 1,
-  rows_read: 25_000,
-  rows_written: 50,
-  log_lines: 20,
-  gb_seconds: 0.4,
-} as const;
 const INCLUDED_STORAGE_GB = 5;
 const PLAN_DOLLARS = 5;
-const MORE_DOLLARS_PER_MILLION = { cpu_ms: 0.02, log_lines: 0.6, gb_seconds: 12.5 } as const;
 const STORAGE_DOLLARS_PER_GB = 0.2;
 
 /** An object is billed as 128 MB for the time in which it works. */
@@ -178,31 +168,25 @@ export type Month = { groups: number; pageViews: number; changesPerGroup: number
 /** What a month costs on Cloudflare in dollars, by what is billed, beyond the plan's own price. */
 export function monthlyDollars({ groups, pageViews, changesPerGroup }: Month): Record<string, number> {
   const changes = groups * changesPerGroup;
-  const used = (counts: Counts, calls: number) =>
-    Object.fromEntries(Object.entries(counts).map(([name, count]) => [name, count * calls]));
-  const parts = [
-    used(COUNTS.mint, pageViews),
-    used(COUNTS.viewer_session, pageViews * 2),
-    used(COUNTS.put, changes),
-    // The day of a group's first view, and the deletion of each event later.
-    { rows_written: groups * 30 + changes },
-  ];
-  const sum = (name: string) => parts.reduce((total, part) => total + ((part as Record<string, number>)[name] ?? 0), 0);
   const calls = pageViews * 3 + changes;
-  const millions: Record<keyof typeof INCLUDED_MILLIONS, number> = {
-    worker_request: calls / 1e6,
-    cpu_ms: (calls * CPU_MS_PER_CALL) / 1e6,
-    rpc: sum("rpc") / 1e6,
-    rows_read: sum("rows_read") / 1e6,
-    rows_written: sum("rows_written") / 1e6,
-    log_lines: calls / 1e6,
-    gb_seconds: (sum("rpc") * SECONDS_PER_RPC * OBJECT_GB) / 1e6,
+  const sum = (name: keyof Counts) =>
+    (COUNTS.mint[name] + 2 * COUNTS.viewer_session[name]) * pageViews + COUNTS.put[name] * changes;
+  const used: Record<keyof typeof PRICES, number> = {
+    worker_request: calls,
+    cpu_ms: calls * CPU_MS_PER_CALL,
+    rpc: sum("rpc"),
+    kv_reads: sum("kv_reads"),
+    kv_writes: sum("kv_writes"),
+    rows_read: sum("rows_read"),
+    // With the day of a group's first view, and the deletion of each event later.
+    rows_written: sum("rows_written") + groups * 30 + changes,
+    log_lines: calls,
+    gb_seconds: sum("rpc") * SECONDS_PER_RPC * OBJECT_GB,
   };
-  const prices = { ...DOLLARS_PER_MILLION, ...MORE_DOLLARS_PER_MILLION };
-  const billed = Object.entries(INCLUDED_MILLIONS).map(([name, included]) => {
-    const key = name as keyof typeof INCLUDED_MILLIONS;
-    return [name, Math.max(0, millions[key] - included) * prices[key]] as const;
-  });
+  const billed = Object.entries(PRICES).map(([name, { dollars, included }]) => [
+    name,
+    Math.max(0, used[name as keyof typeof PRICES] / 1e6 - included) * dollars,
+  ]);
   const storageGb = (groups * BYTES_PER_GROUP) / 1e9;
   return {
     plan: PLAN_DOLLARS,

@@ -1,3 +1,4 @@
+/** The requests that the bench makes, and their latencies. */
 import { performance } from "node:perf_hooks";
 import { Pool } from "undici";
 
@@ -5,19 +6,60 @@ import { Pool } from "undici";
 export type Request = {
   method: "GET" | "PUT" | "POST" | "DELETE";
   path: string;
-  headers?: Record<string, string>;
+  headers: Record<string, string>;
   body?: object;
 };
 
-type Load = { pool: Pool; requests: Request[] };
+const presenting = (credential: string) => ({ Authorization: `Token ${credential}` });
+
+export const groupBody = (id: string) => ({
+  user_group_id: id,
+  name: "Acme Inc.",
+  mapping: { sales: "warehouse-7" },
+  properties: { region: "eu", plans: ["pro"] },
+});
+
+export const changeRequest = (key: string, method: Request["method"], body: object): Request => ({
+  method,
+  path: "/api/user",
+  headers: presenting(key),
+  body,
+});
+
+export const getRequest = (key: string, id: string): Request => changeRequest(key, "GET", groupBody(id));
+
+export const viewRequest = (token: string, headers: Record<string, string> = {}): Request => ({
+  method: "GET",
+  path: "/api/viewer",
+  headers: { ...presenting(token), ...headers },
+});
+
+export const mintRequest = (key: string, id: string, fields: object = {}): Request => ({
+  method: "POST",
+  path: "/api/viewer_sessions",
+  headers: presenting(key),
+  body: { user_group_id: id, expires_in_seconds: 3600, origins: ["https://app.example.com"], ...fields },
+});
+
+export const listRequest = (key: string, search: string): Request => ({
+  method: "GET",
+  path: `/api/user_groups?${search}`,
+  headers: presenting(key),
+});
+
+export const tokenIn = (body: string): string => JSON.parse(body).user_group.token;
+
+export const sessionIn = (body: string): string => JSON.parse(body).session.token;
+
+/** Numbers below `below`, spread over the range and in an order that no page of the database has. */
+export const spread = (count: number, below: number): number[] =>
+  Array.from({ length: count }, (_, n) => (n * 7919) % below);
 
 /** `answeredBy` has the header X-Answered-By of each answer. */
 type Measured = { seconds: number; latenciesMs: number[]; bodies: string[]; answeredBy: unknown[] };
 
 /** Requests in flight at a time, each on a connection of its own. */
 const CONNECTIONS = 8;
-/** Of each of two loads. */
-const REQUESTS_PER_ROUND = 50;
 
 export const connect = (url: string, connections = CONNECTIONS): Pool => new Pool(url, { connections, pipelining: 1 });
 
@@ -46,18 +88,6 @@ export async function load(pool: Pool, requests: Request[], atOnce = CONNECTIONS
   const startedAt = performance.now();
   await Promise.all(Array.from({ length: atOnce }, client));
   return { seconds: (performance.now() - startedAt) / 1000, latenciesMs, bodies, answeredBy };
-}
-
-/**
- * Makes two loads, a round of each by turns: a shared machine changes its speed within a second, and then for both. Rounds are
- * short, because a garbage collection takes 100 ms and happens at the same point of every run: it would always count for the
- * same call.
- */
-export async function* loadByTurns(one: Load, other: Load): AsyncGenerator<[Measured, Measured]> {
-  for (let start = 0; start < one.requests.length; start += REQUESTS_PER_ROUND) {
-    const roundOf = ({ pool, requests }: Load) => load(pool, requests.slice(start, start + REQUESTS_PER_ROUND));
-    yield [await roundOf(one), await roundOf(other)];
-  }
 }
 
 /** The value below which `share` of the values lie; with 0.5 the median. */

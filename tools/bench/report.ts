@@ -1,5 +1,12 @@
 import { tableOf } from "../../cli/src/support/table.ts";
-import { BESIDE_LISTS_RATIO_MAX, type BesideLists, LISTS_IN_FLIGHT, LISTS_PER_MINUTE } from "./beside-lists.ts";
+import {
+  BESIDE_LISTS_RATIO_MAX,
+  BESIDE_SEARCH_RATIO_MAX,
+  type BesideLists,
+  type BesideSearch,
+  LISTS_IN_FLIGHT,
+  LISTS_PER_MINUTE,
+} from "./beside.ts";
 import type { CallResult } from "./calls.ts";
 import {
   BY_NUMBER,
@@ -14,7 +21,6 @@ import {
   PRICES_DATE,
   STALE_COPIES,
 } from "./costs.ts";
-import { BESIDE_SEARCH_RATIO_MAX, type BesideSearch } from "./searches.ts";
 
 export type Results = {
   calls: Record<CallName, CallResult>;
@@ -27,38 +33,26 @@ export type Results = {
 const MINUTES_PER_MONTH = 30 * 24 * 60;
 
 /** The results for people. */
-export function textOf(results: Results): string {
-  const { calls, besideLists, besideSearches, bundleGzipKib, startupMs } = results;
+export function textOf({ calls, besideLists, besideSearches, bundleGzipKib, startupMs }: Results): string {
+  const dollarsOf = (prices: Record<string, Partial<Counts>>, dollars: (counts: Partial<Counts>) => string) =>
+    Object.entries(prices)
+      .map(([name, counts]) => `${name} $${dollars(counts)}`)
+      .join(", ");
   return [
     tableOf([
-      [
-        "call",
-        "requests/s",
-        "p50 ms",
-        "p99 ms",
-        "of the floor",
-        "$ per million",
-        "RPC",
-        "KV reads",
-        "rows read",
-        "written",
-      ],
+      "call,requests/s,p50 ms,p99 ms,of the floor,$ per million,RPC,KV reads,rows read,written".split(","),
       ...(Object.entries(calls) as [CallName, CallResult][]).map(callRow),
     ]),
-    `A lease adds to each call of its group, per million: ${Object.entries(LEASE_DELETE)
-      .map(([name, counts]) => `${name} $${dollarsOnTop(counts).toFixed(2)}`)
-      .join(", ")}. Prices of ${PRICES_DATE}.`,
-    `Calls by number cost, per million: ${Object.entries(BY_NUMBER)
-      .map(([name, counts]) => `${name} $${dollarsPerMillion(counts).toFixed(3)}`)
-      .join(", ")}. An operator's call costs $${dollarsOnTop(OPERATOR_ADMISSION).toFixed(3)} more.`,
+    `A lease adds to each call of its group, per million: ${dollarsOf(LEASE_DELETE, (counts) => dollarsOnTop(counts).toFixed(2))}. Prices of ${PRICES_DATE}.`,
+    `Calls by number cost, per million: ${dollarsOf(BY_NUMBER, (counts) => dollarsPerMillion(counts).toFixed(3))}. An operator's call costs $${dollarsOnTop(OPERATOR_ADMISSION).toFixed(3)} more.`,
     tableOf([
-      ["stale views a minute", "views a lease", "RPC", "KV reads", "KV writes", "$ per million", "$ per month"],
+      "stale views a minute,views a lease,RPC,KV reads,KV writes,$ per million,$ per month".split(","),
       ...LEASE_PERIODS.map((period) => leaseRow(period, "")),
       leaseRow(STALE_COPIES, " (copies of 30 s)"),
     ]),
     besideListsText(besideLists),
     tableOf([
-      ["search in groups", "first 50 ms", "absent word ms", "view alone ms", "beside ms", "of alone", "bound"],
+      "search in groups,first 50 ms,absent word ms,view alone ms,beside ms,of alone,bound".split(","),
       ...besideSearches.map(({ groups, firstHitsMs, searchMs, aloneMs, besideMs }) => [
         groups.toLocaleString("en"),
         firstHitsMs.toFixed(1),
@@ -78,19 +72,14 @@ function callRow([name, { rps, p50Ms, p99Ms, floorRatio }]: [CallName, CallResul
   return [
     name,
     rps.toFixed(0),
-    p50Ms.toFixed(2),
-    p99Ms.toFixed(2),
-    floorRatio.toFixed(2),
+    ...[p50Ms, p99Ms, floorRatio].map((figure) => figure.toFixed(2)),
     dollarsPerMillion(COUNTS[name]).toFixed(3),
     ...[rpc, kv_reads, rows_read, rows_written].map(String),
   ];
 }
 
-const NOTHING = { rpc: 0, kv_reads: 0, kv_writes: 0, rows_read: 0, rows_written: 0 };
-
 /** What counts add to a call that a Worker makes anyway. */
-const dollarsOnTop = (counts: Partial<Counts>): number =>
-  dollarsPerMillion({ ...NOTHING, ...counts }) - dollarsPerMillion(NOTHING);
+const dollarsOnTop = (counts: Partial<Counts>): number => dollarsPerMillion(counts) - dollarsPerMillion({});
 
 function leaseRow(period: LeasePeriod, note: string): string[] {
   const { views_per_minute, views, rpc, kv_reads, kv_writes } = period;
@@ -104,17 +93,17 @@ function leaseRow(period: LeasePeriod, note: string): string[] {
 }
 
 function besideListsText({ aloneMs, atLimitMs, inFlightMs, listsPerSecond }: BesideLists): string {
-  const ratio = (ms: number) => (ms / aloneMs).toFixed(1);
+  const row = (viewer: string, ms: number) => [
+    viewer,
+    ms.toFixed(2),
+    (ms / aloneMs).toFixed(1),
+    ms === aloneMs ? "" : String(BESIDE_LISTS_RATIO_MAX),
+  ];
   return `${tableOf([
     ["viewer", "p50 ms", "of alone", "bound"],
-    ["alone", aloneMs.toFixed(2), "1.0", ""],
-    [`beside ${LISTS_PER_MINUTE} lists a minute`, atLimitMs.toFixed(2), ratio(atLimitMs), `${BESIDE_LISTS_RATIO_MAX}`],
-    [
-      `beside ${LISTS_IN_FLIGHT} lists in flight`,
-      inFlightMs.toFixed(2),
-      ratio(inFlightMs),
-      `${BESIDE_LISTS_RATIO_MAX}`,
-    ],
+    row("alone", aloneMs),
+    row(`beside ${LISTS_PER_MINUTE} lists a minute`, atLimitMs),
+    row(`beside ${LISTS_IN_FLIGHT} lists in flight`, inFlightMs),
   ])}
 ${listsPerSecond.toFixed(0)} lists a second were answered.`;
 }

@@ -1,28 +1,28 @@
-import { unstable_readConfig } from "wrangler";
-import type { Bundle } from "../../cli/src/serve/bundle.ts";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { buildSync } from "esbuild";
+import { parse } from "smol-toml";
+import { type Bundle, ROOT } from "../../cli/src/serve/bundle.ts";
 import { type DirectoryPlan, databasesIn, fill } from "./fill.ts";
-import type { Processes } from "./processes.ts";
-import { stateOf, type WorkerOptions } from "./workerd.ts";
+import { type Processes, stateOf, type WorkerOptions } from "./workerd.ts";
 
 /** A directory of the service, and the API key for it. */
 export type Directory = { groups: number; key: string };
 
 export const OPERATOR_TOKEN = "operator-token-of-the-bench-0123456789";
 
-/** What is read of wrangler.toml besides the settings of a bundle. */
-type Config = { kv_namespaces: { binding: string }[] };
-
-const { kv_namespaces: kv } = unstable_readConfig({ config: "wrangler.toml" }) as Config;
-
 /** The service as it is deployed, with stand-ins for KV and the rate limits. */
-export const serviceOptions = (folder: string, { folder: bundle, settings }: Bundle): WorkerOptions => ({
-  folder,
-  bundle,
-  durableObjects: settings.durableObjects,
-  variables: { ...settings.vars, ...secrets() },
-  kv: kv.map(({ binding }) => binding),
-  rateLimits: settings.rateLimits.map(({ name }) => name),
-});
+export function serviceOptions(folder: string, { folder: bundle, settings }: Bundle): WorkerOptions {
+  const config = parse(readFileSync(join(ROOT, "wrangler.toml"), "utf8")) as { kv_namespaces: { binding: string }[] };
+  return {
+    folder,
+    bundle,
+    ...settings,
+    variables: { ...settings.vars, ...secrets() },
+    kv: config.kv_namespaces.map(({ binding }) => binding),
+    rateLimits: settings.rateLimits.map(({ name }) => name),
+  };
+}
 
 /** Fresh secrets, with the operator's token of the bench. */
 export const secrets = (): Record<string, string> => ({
@@ -48,11 +48,11 @@ export async function makeDirectories(
   options: WorkerOptions,
   plans: Record<string, DirectoryPlan>,
 ): Promise<(name: string) => Directory> {
-  const worker = await processes.start(options);
+  const { url } = await processes.start(options);
   const directories = new Map<string, Directory>();
   for (const [workspace, { groups }] of Object.entries(plans))
-    directories.set(workspace, { groups, key: await issueKey(worker.url, workspace) });
-  await processes.stop(worker);
+    directories.set(workspace, { groups, key: await issueKey(url, workspace) });
+  await processes.stopAll();
 
   for (const database of databasesIn(stateOf(options.folder))) {
     const name = String(database.prepare("SELECT name FROM api_keys").get()?.name);
@@ -64,4 +64,33 @@ export async function makeDirectories(
     if (!directory) throw new Error(`There is no directory ${name}.`);
     return directory;
   };
+}
+
+/** Builds the floor as a Worker is deployed, creates its directory, and fills that with groups. */
+export async function makeFloor(
+  processes: Processes,
+  compatibilityDate: string,
+  groups: number,
+): Promise<WorkerOptions> {
+  const folder = processes.createFolder("floor");
+  const bundle = processes.createFolder("floor-bundle");
+  buildSync({
+    entryPoints: [join(import.meta.dirname, "workers/floor.ts")],
+    outfile: join(bundle, "index.js"),
+    bundle: true,
+    minify: true,
+    format: "esm",
+    target: "es2024",
+    external: ["cloudflare:*"],
+  });
+  const durableObjects = [{ binding: "FLOOR_DIRECTORY", className: "FloorDirectory" }];
+  const options = { folder, bundle, compatibilityDate, durableObjects };
+  const { url } = await processes.start(options);
+  await (await fetch(`${url}/api/viewer`)).arrayBuffer();
+  await processes.stopAll();
+  for (const database of databasesIn(stateOf(folder))) {
+    fill(database, { groups });
+    database.close();
+  }
+  return options;
 }
