@@ -81,14 +81,10 @@ async function replaceFile(file: string, bytes: AsyncIterable<Uint8Array>): Prom
   try {
     await rm(partial, { force: true });
     // With "x", no link that somebody has put there is followed.
-    const handle = await open(partial, "wx", 0o600);
-    try {
-      // Unlike `write`, which may write a part when the disk is nearly full, `writeFile` writes all of the chunk or fails.
-      for await (const chunk of bytes) await handle.writeFile(chunk);
-      await handle.sync();
-    } finally {
-      await handle.close();
-    }
+    await using handle = await open(partial, "wx", 0o600);
+    // Unlike `write`, which may write a part when the disk is nearly full, `writeFile` writes all of the chunk or fails.
+    for await (const chunk of bytes) await handle.writeFile(chunk);
+    await handle.sync();
     await rename(partial, file);
   } catch (error) {
     await rm(partial, { force: true });
@@ -98,12 +94,8 @@ async function replaceFile(file: string, bytes: AsyncIterable<Uint8Array>): Prom
 
 /** Writes into a FIFO or a device, which stays. */
 async function writeInto(file: string, bytes: AsyncIterable<Uint8Array>): Promise<void> {
-  const handle = await open(file, constants.O_WRONLY);
-  try {
-    for await (const chunk of bytes) await handle.writeFile(chunk);
-  } finally {
-    await handle.close();
-  }
+  await using handle = await open(file, constants.O_WRONLY);
+  for await (const chunk of bytes) await handle.writeFile(chunk);
 }
 
 async function* encoded(pages: AsyncIterable<string>) {
@@ -172,13 +164,9 @@ async function bytesOf(file: string, identityFile: string | undefined): Promise<
 }
 
 async function isEncrypted(file: string): Promise<boolean> {
-  const handle = await open(file, "r");
-  try {
-    const { buffer, bytesRead } = await handle.read(Buffer.alloc(AGE_HEADER.length), 0, AGE_HEADER.length, 0);
-    return buffer.subarray(0, bytesRead).toString("latin1") === AGE_HEADER;
-  } finally {
-    await handle.close();
-  }
+  await using handle = await open(file, "r");
+  const { buffer, bytesRead } = await handle.read(Buffer.alloc(AGE_HEADER.length), 0, AGE_HEADER.length, 0);
+  return buffer.subarray(0, bytesRead).toString("latin1") === AGE_HEADER;
 }
 
 /** The environment that a backup is of, from its header; `undefined` for the registry. */

@@ -92,26 +92,22 @@ function explained(error: unknown, url: URL, { text, source }: Credential): unkn
 }
 
 async function restoreFile(admin: Admin, file: string, options: Options): Promise<{ place: Place; wasThere: boolean }> {
-  const progress = new Progress(0);
+  using progress = new Progress(0);
   let place: Place;
   let isDone: boolean | undefined;
   let last = "";
-  try {
-    for await (const { page, number, ...rest } of readFile(file, options.identityFile)) {
-      place = rest.place;
-      last = page;
-      if (number === 1) isDone = await sendIfEmpty(admin, place, page, options);
-      else if (isDone !== undefined) isDone = await sendPage(admin, place, page, options);
-      progress.update(number, `${nameOf(place)}: ${number} pages`);
-    }
-    // If an environment has not changed since a complete restore, it accepts the last page of that backup again, and no other page.
-    const wasThere = isDone === undefined;
-    if (wasThere) isDone = await sendIfEmpty(admin, place, last, options);
-    if (isDone) return { place, wasThere };
-    if (wasThere) throw notEmpty(place);
-  } finally {
-    progress.stop();
+  for await (const { page, number, ...rest } of readFile(file, options.identityFile)) {
+    place = rest.place;
+    last = page;
+    if (number === 1) isDone = await sendIfEmpty(admin, place, page, options);
+    else if (isDone !== undefined) isDone = await sendPage(admin, place, page, options);
+    progress.update(number, `${nameOf(place)}: ${number} pages`);
   }
+  // If an environment has not changed since a complete restore, it accepts the last page of that backup again, and no other page.
+  const wasThere = isDone === undefined;
+  if (wasThere) isDone = await sendIfEmpty(admin, place, last, options);
+  if (isDone) return { place, wasThere };
+  if (wasThere) throw notEmpty(place);
   throw new CommandError(
     `${file} ends before its last page. ${nameOf(place)} is restoring until you restore a whole one.`,
   );

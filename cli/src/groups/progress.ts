@@ -3,7 +3,7 @@ import { clearLine, cursorTo } from "node:readline";
 const MS_BETWEEN_UPDATES = 100;
 
 /** Shows the progress of a command in a line on standard error if that is a terminal; otherwise it prints only its notes. */
-export class Progress {
+export class Progress implements Disposable {
   readonly #total: number;
   readonly #isShown: boolean;
   #updatedAt = Number.NEGATIVE_INFINITY;
@@ -19,23 +19,19 @@ export class Progress {
     if (!this.#isShown || now - this.#updatedAt < MS_BETWEEN_UPDATES) return;
     this.#updatedAt = now;
     const share = this.#total > 0 ? `${Math.floor((100 * value) / this.#total)}%  ` : "";
-    this.#clear();
+    this[Symbol.dispose]();
     // A line that wraps could not be cleared.
     process.stderr.write(`${share}${status}`.slice(0, process.stderr.columns - 1));
   }
 
   /** Prints a line above the progress. */
   note(text: string): void {
-    this.#clear();
+    this[Symbol.dispose]();
     console.error(text);
   }
 
   /** Removes the progress. */
-  stop(): void {
-    this.#clear();
-  }
-
-  #clear(): void {
+  [Symbol.dispose](): void {
     if (!this.#isShown) return;
     cursorTo(process.stderr, 0);
     clearLine(process.stderr, 0);

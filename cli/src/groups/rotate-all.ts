@@ -16,11 +16,8 @@ import { onStopSignal } from "./stop-signals.ts";
 const SAVE_MS = 100;
 
 /** The numbers of all groups that exist, in ascending order. */
-export async function groupNumbers(client: EnvironmentClient): Promise<number[]> {
-  const numbers: number[] = [];
-  for await (const { teamId } of client.list({ pageSize: LIST_ITEMS_MAX })) numbers.push(teamId);
-  return numbers;
-}
+export const groupNumbers = (client: EnvironmentClient): Promise<number[]> =>
+  Array.fromAsync(client.list({ pageSize: LIST_ITEMS_MAX }), ({ teamId }) => teamId);
 
 type RotateAllOptions = {
   client: EnvironmentClient;
@@ -71,7 +68,7 @@ class RotationRun {
     });
     await Promise.all(Array.from({ length: concurrency }, () => this.#rotateNext()));
     removeHandlers();
-    this.#progress.stop();
+    this.#progress[Symbol.dispose]();
     if (this.#doneUntil === this.#numbers.length) record.remove();
     else this.#save();
     if (this.#failure !== undefined) throw this.#failure;

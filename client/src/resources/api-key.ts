@@ -1,5 +1,5 @@
 import { type CallOptions, type Connection, numberedPath, refuseUndefined } from "../transport/connection.ts";
-import { PagedList, type PageInput } from "../transport/paged-list.ts";
+import { type PageInput, pagedList } from "../transport/paged-list.ts";
 import type { ResponseBody } from "../transport/response-body.ts";
 import { type Because, type Grace, type Lifetime, reasonBodyOf, toLifetime } from "./credential.ts";
 import {
@@ -79,7 +79,7 @@ export type ApiKeys = ReturnType<typeof apiKeysOf>;
 
 /** The calls of an operator on the API keys of environments. */
 export function apiKeysOf(connection: Connection) {
-  const keys = new PagedList(connection, { path: PATH, field: "api_keys", toItem: toApiKey });
+  const keys = pagedList(connection, { path: PATH, field: "api_keys", toItem: toApiKey });
 
   return {
     /**

@@ -1,5 +1,5 @@
 import type { CallOptions, Connection, Query } from "../transport/connection.ts";
-import { PagedList, type PageInput } from "../transport/paged-list.ts";
+import { type PageInput, pagedList } from "../transport/paged-list.ts";
 import type { EnvironmentTag, ResponseBody } from "../transport/response-body.ts";
 import { type Because, reasonBodyOf } from "./credential.ts";
 
@@ -53,7 +53,7 @@ export type Environments = ReturnType<typeof environmentsOf>;
 /** The calls on the environments of a deployment. */
 export function environmentsOf(connection: Connection) {
   const description = { path: "/api/environments", field: "environments", toItem: toListedEnvironment };
-  const environments = new PagedList(connection, description);
+  const environments = pagedList(connection, description);
 
   return {
     /** Gets one page of the deployment's environments. */

@@ -1,5 +1,5 @@
 import { type CallOptions, type Connection, numberedPath, type Query } from "../transport/connection.ts";
-import { PagedList, type PageInput } from "../transport/paged-list.ts";
+import { type PageInput, pagedList } from "../transport/paged-list.ts";
 import { type ChangeEvent, toChangeEvent } from "./event.ts";
 
 /** The group whose events to get, by its number: one that exists, or that was deleted or purged. */
@@ -16,7 +16,7 @@ export type HistoryPage = {
 /** The calls that read what has happened to one group. `environment` names the environment, where the credential does not. */
 export function groupHistory(connection: Connection, environment: Query) {
   const eventsOf = (teamId: number) =>
-    new PagedList(connection, {
+    pagedList(connection, {
       path: `${numberedPath("/api/user_groups", "teamId", teamId)}/events`,
       field: "events",
       toItem: toChangeEvent,

@@ -9,7 +9,7 @@ import {
 } from "../transport/connection.ts";
 import type { JsonObject } from "../transport/json.ts";
 import { type OnceOptions, sendOnce } from "../transport/once.ts";
-import { PagedList, type PageInput } from "../transport/paged-list.ts";
+import { type PageInput, pagedList } from "../transport/paged-list.ts";
 import { type Because, type Grace, reasonBodyOf } from "./credential.ts";
 import {
   type Changes,
@@ -97,7 +97,7 @@ export type GroupsByNumber = ReturnType<typeof groupsByNumber>;
  * environment, where the credential does not.
  */
 export function groupsByNumber(connection: Connection, environment: Query) {
-  const groups = new PagedList(connection, { path: PATH, field: "user_groups", toItem: toListedGroup });
+  const groups = pagedList(connection, { path: PATH, field: "user_groups", toItem: toListedGroup });
   const filtersOf = (input: ListInput) => {
     refuseUndefined(input, ["userGroupId", "prefix", "search", "lastViewedBefore", "state"]);
     const { userGroupId, prefix, search, lastViewedBefore, state } = input;

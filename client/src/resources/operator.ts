@@ -1,5 +1,5 @@
 import { type CallOptions, type Connection, numberedPath, refuseUndefined } from "../transport/connection.ts";
-import { PagedList, type PageInput } from "../transport/paged-list.ts";
+import { type PageInput, pagedList } from "../transport/paged-list.ts";
 import type { ResponseBody } from "../transport/response-body.ts";
 import { type Because, type Grace, type Lifetime, reasonBodyOf, toLifetime } from "./credential.ts";
 
@@ -73,7 +73,7 @@ export type Operators = ReturnType<typeof operatorsOf>;
 
 /** The calls of an operator on the deployment's operators. */
 export function operatorsOf(connection: Connection) {
-  const operators = new PagedList(connection, { path: PATH, field: "operators", toItem: toOperator });
+  const operators = pagedList(connection, { path: PATH, field: "operators", toItem: toOperator });
 
   async function issue(input: IssueOperatorInput, options: CallOptions | undefined, fields: { key?: false } = {}) {
     refuseUndefined(input, ["expiresInSeconds"]);

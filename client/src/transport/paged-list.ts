@@ -15,42 +15,29 @@ type Page<Item> = { items: Item[]; nextCursor: string | null; body: ResponseBody
 /** A list of the service: its path, the field of its items in a page, and how to read one of them. */
 type Description<Item> = { path: string; field: string; toItem: (item: ResponseBody) => Item };
 
-/** A list that the service returns page by page. */
-export class PagedList<Item> {
-  readonly #connection: Connection;
-  readonly #description: Description<Item>;
-
-  constructor(connection: Connection, description: Description<Item>) {
-    this.#connection = connection;
-    this.#description = description;
-  }
-
+/** The calls that read a list page by page. */
+export const pagedList = <Item>(connection: Connection, { path, field, toItem }: Description<Item>) => ({
   /** Gets the page after `cursor`. */
   async page({ cursor, pageSize }: PageInput, options?: CallOptions, filters?: Query): Promise<Page<Item>> {
-    const { path, field, toItem } = this.#description;
     const query = { ...filters, cursor, limit: pageSize?.toString() };
-    const { body, unexpected } = await this.#connection.send({ method: "GET", path, query }, options);
+    const { body, unexpected } = await connection.send({ method: "GET", path, query }, options);
     const items = body.objects(field).map(toItem);
     // A page without the field is not the last one.
     if (!body.has("next_cursor")) throw unexpected("has no next_cursor");
     const nextCursor = body.textOrNull("next_cursor");
     if (nextCursor !== null && nextCursor === cursor) throw unexpected("leads to the same page again");
     return { items, nextCursor, body };
-  }
+  },
 
   /** Yields the items of all pages after `cursor`, and requests the next page when the one before is used up. */
-  async *items(
-    { cursor, pageSize }: PageInput,
-    options?: CallOptions,
-    filters?: Query,
-  ): AsyncGenerator<Item, void, undefined> {
-    for (let next: string | null | undefined = cursor; next !== null; ) {
-      const page: Page<Item> = await this.page({ cursor: next, pageSize }, options, filters);
-      for (const item of page.items) {
+  async *items(input: PageInput, options?: CallOptions, filters?: Query): AsyncGenerator<Item, void, undefined> {
+    for (let cursor: string | null | undefined = input.cursor; cursor !== null; ) {
+      const { items, nextCursor }: Page<Item> = await this.page({ ...input, cursor }, options, filters);
+      for (const item of items) {
         yield item;
         options?.signal?.throwIfAborted();
       }
-      next = page.nextCursor;
+      cursor = nextCursor;
     }
-  }
-}
+  },
+});

@@ -8,7 +8,7 @@ type Field = JsonValue | undefined;
 const isText = (value: Field) => typeof value === "string";
 const isNumber = (value: Field) => typeof value === "number";
 const isArray = (value: Field): value is JsonValue[] => Array.isArray(value);
-const isObject = (value: Field): value is JsonObject => typeof value === "object" && value !== null && !isArray(value);
+const isObject = (value: Field): value is JsonObject => Object(value) === value && !isArray(value);
 const areTexts = (value: Field): value is string[] => isArray(value) && value.every(isText);
 const areKeys = (value: Field): value is (string | number)[] =>
   isArray(value) && value.every((key) => isText(key) || isNumber(key));
@@ -30,66 +30,24 @@ export class ResponseBody {
   }
 
   /** Whether the response has this field, which only some responses have. */
-  has(name: string): boolean {
-    return this.#fields[name] !== undefined;
-  }
-
-  text(name: string): string {
-    return this.#read(name, isText);
-  }
-
-  textOrNull(name: string): string | null {
-    return this.#readOrNull(name, isText);
-  }
-
-  number(name: string): number {
-    return this.#read(name, isNumber);
-  }
-
-  numberOrNull(name: string): number | null {
-    return this.#readOrNull(name, isNumber);
-  }
-
-  oneOf<const Value extends string | boolean | null>(name: string, values: readonly Value[]): Value {
-    return this.#read(name, (value): value is Value => values.includes(value as Value));
-  }
-
+  has = (name: string): boolean => this.#fields[name] !== undefined;
+  text = (name: string): string => this.#read(name, isText);
+  textOrNull = (name: string): string | null => this.#readOrNull(name, isText);
+  number = (name: string): number => this.#read(name, isNumber);
+  numberOrNull = (name: string): number | null => this.#readOrNull(name, isNumber);
+  oneOf = <const Value extends string | boolean | null>(name: string, values: readonly Value[]): Value =>
+    this.#read(name, (value): value is Value => values.includes(value as Value));
   /** It must be there: without it, the response would be about the environment without a tag. */
-  environment(name: string): EnvironmentTag {
-    return this.oneOf(name, ["Customer", "Testing", null]);
-  }
-
-  json(name: string): JsonObject {
-    return this.#read(name, isObject);
-  }
-
-  jsonOrNull(name: string): JsonObject | null {
-    return this.#readOrNull(name, isObject);
-  }
-
-  textsOrNull(name: string): Record<string, string> | null {
-    return this.#readOrNull(name, hasTexts);
-  }
-
-  values(name: string): JsonValue[] {
-    return this.#read(name, isArray);
-  }
-
-  texts(name: string): string[] {
-    return this.#read(name, areTexts);
-  }
-
-  keys(name: string): (string | number)[] {
-    return this.#read(name, areKeys);
-  }
-
-  object(name: string): ResponseBody {
-    return new ResponseBody(this.json(name), this.#unexpected);
-  }
-
-  objects(name: string): ResponseBody[] {
-    return this.values(name).map((value) => new ResponseBody(value, this.#unexpected));
-  }
+  environment = (name: string): EnvironmentTag => this.oneOf(name, ["Customer", "Testing", null]);
+  json = (name: string): JsonObject => this.#read(name, isObject);
+  jsonOrNull = (name: string): JsonObject | null => this.#readOrNull(name, isObject);
+  textsOrNull = (name: string): Record<string, string> | null => this.#readOrNull(name, hasTexts);
+  values = (name: string): JsonValue[] => this.#read(name, isArray);
+  texts = (name: string): string[] => this.#read(name, areTexts);
+  keys = (name: string): (string | number)[] => this.#read(name, areKeys);
+  object = (name: string): ResponseBody => new ResponseBody(this.json(name), this.#unexpected);
+  objects = (name: string): ResponseBody[] =>
+    this.values(name).map((value) => new ResponseBody(value, this.#unexpected));
 
   #read<Value extends JsonValue>(name: string, isValid: (value: Field) => value is Value): Value {
     const value = this.#fields[name];

@@ -198,7 +198,7 @@ const LEFT_OUT: Record<string, string> = {
 };
 
 async function write(admin: Admin, place: Place, file: string, recipients: string[]): Promise<Backup> {
-  const progress = new Progress(0);
+  using progress = new Progress(0);
   let counts: Record<string, unknown> = {};
   const noted = async function* () {
     let lines = 0;
@@ -211,10 +211,6 @@ async function write(admin: Admin, place: Place, file: string, recipients: strin
       yield page;
     }
   };
-  try {
-    await writeFile(file, noted(), encrypterFor(recipients));
-    return { ...counts, file, of: nameOf(place) };
-  } finally {
-    progress.stop();
-  }
+  await writeFile(file, noted(), encrypterFor(recipients));
+  return { ...counts, file, of: nameOf(place) };
 }

@@ -11,7 +11,7 @@ type Groups = AsyncIterable<Record<string, unknown>[]>;
 /** Writes the groups to standard output, as they are read: each as one line of JSON, page by page, or all as a CSV of this form. */
 export async function exportGroups(service: Service, filters: Record<string, string>, csv?: CsvForm): Promise<void> {
   // On a terminal that shows the lines themselves, a progress line would disturb them.
-  const progress = new Progress(0, process.stderr.isTTY && !process.stdout.isTTY);
+  using progress = new Progress(0, process.stderr.isTTY && !process.stdout.isTTY);
   const pages = async function* () {
     let exported = 0;
     for await (const groups of listedGroups(service, filters)) {
@@ -26,9 +26,9 @@ export async function exportGroups(service: Service, filters: Record<string, str
         ? "Standard output was closed before the export was complete."
         : `Standard output could not be written, so the export is not complete: ${code}.`,
     );
-  await pipeline(csv ? csvOf(pages(), csv) : jsonLines(pages()), process.stdout, { end: false })
-    .catch(onSystemError(failureOf))
-    .finally(() => progress.stop());
+  await pipeline(csv ? csvOf(pages(), csv) : jsonLines(pages()), process.stdout, { end: false }).catch(
+    onSystemError(failureOf),
+  );
 }
 
 async function* jsonLines(pages: Groups) {

@@ -7,6 +7,7 @@ import {
   type Query,
 } from "../../../../client/src/transport/connection.ts";
 import type { JsonObject } from "../../../../client/src/transport/json.ts";
+import { pagedList } from "../../../../client/src/transport/paged-list.ts";
 import { serverProtocol } from "../../../../client/src/transport/server-protocol.ts";
 import type { UserGroupServiceError } from "../../../../client/src/transport/user-group-service-error.ts";
 import { CommandError } from "../../../../common/command-error.ts";
@@ -25,24 +26,15 @@ export const groupCalls = ({ url, credential }: Service, stop?: AbortSignal): Co
   connectionOf(connectionTo(url, { isLong: true, ...(stop && { stop }) }), "the key", credential.text, PROTOCOL);
 
 export async function* listedGroups(service: Service, filters: Query): AsyncGenerator<JsonObject[], void, undefined> {
-  const calls = groupCalls(service);
+  const list = pagedList(groupCalls(service), { path: "/api/user_groups", field: "user_groups", toItem: () => null });
   for (let cursor: string | null | undefined; cursor !== null; ) {
-    const page = await pageAfter(calls, { ...filters, cursor }).catch((error: unknown) => {
+    const input = { cursor, pageSize: LIST_ITEMS_MAX };
+    const { body, nextCursor } = await list.page(input, {}, filters).catch((error: unknown) => {
       throw endingError(error, service);
     });
-    yield page.groups;
-    cursor = page.next;
+    yield body.values("user_groups") as JsonObject[];
+    cursor = nextCursor;
   }
-}
-
-async function pageAfter(calls: Connection, query: Query) {
-  const call = { method: "GET", path: "/api/user_groups", query: { ...query, limit: String(LIST_ITEMS_MAX) } } as const;
-  const { body, unexpected } = await calls.send(call);
-  body.objects("user_groups");
-  const groups = body.values("user_groups") as JsonObject[];
-  const next = body.textOrNull("next_cursor");
-  if (!body.has("next_cursor") || next === query.cursor) throw unexpected("has no next page");
-  return { groups, next };
 }
 
 /** The error with which the command ends, for an error of one of its calls. */

@@ -73,7 +73,7 @@ class Import {
       Array.from({ length: this.#options.concurrency }, () => this.#importLines(lines).catch(this.#stopFor)),
     );
     removeHandlers();
-    this.#progress.stop();
+    this.#progress[Symbol.dispose]();
     return this.#result();
   }
 
