@@ -1,6 +1,6 @@
 import { type ChildProcess, spawnSync } from "node:child_process";
 import { once } from "node:events";
-import { chmodSync, existsSync, globSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { chmodSync, existsSync, globSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { createServer } from "node:net";
 import { join } from "node:path";
@@ -10,6 +10,7 @@ import { text } from "node:stream/consumers";
 import { afterAll, beforeAll, describe, inject, it, onTestFinished } from "vitest";
 import { runCommand } from "../support/node/commands.ts";
 import { canListAddresses, listeningAddresses } from "../support/node/listening-addresses.ts";
+import { newFolder } from "../support/node/new-folder.ts";
 import { printedOn } from "../support/node/printed.ts";
 import {
   endGroup,
@@ -268,22 +269,19 @@ describe("npm start", () => {
   });
 
   it("makes no secrets in place of a file that was mistyped, unless it is for a try", async ({ expect }) => {
-    const { status, stderr } = spawnSync(
-      process.execPath,
-      ["--", "cli/ug.mjs", "serve", "--port", "0", "--persist-to", "mistyped", "--env-file", "mistyped.vars"],
-      { cwd: folder, encoding: "utf8" },
-    );
-    expect([status, stderr.startsWith("error: The file mistyped.vars is missing.")]).toEqual([1, true]);
-    expect(existsSync(join(folder, "mistyped.vars"))).toBe(false);
+    const file = join(newFolder(), "mistyped.vars");
+    const { status, stderr } = await runCommand("serve", ["--persist-to", join(file, "../state"), "--env-file", file]);
+    expect([status, stderr.startsWith(`error: The file ${file} is missing.`)]).toEqual([1, true]);
+    expect(existsSync(file)).toBe(false);
   });
 
   it("explains how to add missing signing keys to .dev.vars", async ({ expect }) => {
-    const copy = ownCopy();
-    writeFileSync(join(copy, ".dev.vars"), `OPERATOR_TOKEN=${"x".repeat(32)}\n`);
-    const { code, output } = await endOf(runNode(copy, [...SERVE, "--port", "0"]));
+    const file = join(newFolder(), ".dev.vars");
+    writeFileSync(file, `OPERATOR_TOKEN=${"x".repeat(32)}\n`);
+    const { code, output } = await refused("--persist-to", join(file, "../state"), "--env-file", file);
     expect(code).toBe(1);
     expect(output).toContain("SIGNING_KEYS is missing.");
-    expect(output).toContain("Settings come from .dev.vars, the environment and --var.");
+    expect(output).toContain(`Settings come from ${file}, the environment and --var.`);
     expect(output).not.toContain("OPERATOR_TOKEN");
   });
 
@@ -333,10 +331,10 @@ describe("npm start", () => {
   });
 
   it("refuses a state folder with other files, and does not change it", async ({ expect }) => {
-    const foreign = join(folder, "foreign");
-    mkdirSync(foreign, { mode: 0o755 });
+    const foreign = newFolder();
+    chmodSync(foreign, 0o755);
     writeFileSync(join(foreign, "letter.txt"), "");
-    const { code, output } = await runScript("--port", "0", "--persist-to", foreign);
+    const { code, output } = await refused("--persist-to", foreign);
     expect(code).toBe(1);
     expect(output).toContain("holds other files. Give --persist-to a folder that is new or empty.");
     expect(statSync(foreign).mode & 0o777).toBe(0o755);
