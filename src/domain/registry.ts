@@ -16,7 +16,7 @@ import {
 } from "./credentials/caller.ts";
 import type { ListedConsoleSession, NotedForm, SessionOrigin } from "./credentials/console-sessions.ts";
 import type { FoundKey, KeyDraft, KeyPage, KeyQuery, KeyRoll } from "./credentials/keys.ts";
-import { issueWithEmail, NO_OPERATOR, type RollOperatorFailure, rollOperatorKey } from "./credentials/operators.ts";
+import { NO_OPERATOR, type RollOperatorFailure, rollOperatorKey } from "./credentials/operators.ts";
 import type { LadderRole } from "./credentials/rights.ts";
 import type { FailureOf, Idempotent } from "./failure.ts";
 import {
@@ -38,6 +38,8 @@ import {
   readEnvironments,
 } from "./search/environments.ts";
 import { type Read, type TurnFailure, Turns, type Waited } from "./turns.ts";
+
+type IssueOperatorFailure = FailureOf<"environment_full" | "email_taken">;
 
 /** What a list answers when its turn is over. */
 type Listed<Page, Failure = never> = Promise<Answer<Waited<Page>, Failure | TurnFailure>>;
@@ -130,26 +132,22 @@ export class Registry extends DurableObject<Env> {
     return this.#inTurn(presented, () => ok(this.#ifCreated(read, none)), { minimum: "viewer", isForBackups: true });
   }
 
-  /** Issues the key of an operator, whose `rights` are the role. */
+  /** Issues the key of an operator, whose `rights` are the role. Of all valid ones, only one may have its address. */
   issueOperator(
     presented: PresentedOperator,
     draft: KeyDraft,
-  ): Result<StoredKey & By, AdmitFailure | FailureOf<"environment_full">> {
-    return this.#as(presented, "admin", (operator) => {
+  ): Result<StoredKey & By, AdmitFailure | IssueOperatorFailure> {
+    return this.#as<StoredKey, IssueOperatorFailure>(presented, "admin", (operator) => {
       this.#parts.schema.create();
-      return this.#parts.operators.issue(authorOf(operator), draft);
+      const { operators } = this.#parts;
+      const isTaken = draft.email !== undefined && operators.findValidByEmail(draft.email) !== undefined;
+      return isTaken ? fail({ code: "email_taken" }) : operators.issue(authorOf(operator), draft);
     });
   }
 
-  /** Issues an operator who signs in by an address, which no other valid one has. A registry of 1.0 would ignore the address. */
-  issueOperatorWithEmail(
-    presented: PresentedOperator,
-    draft: KeyDraft & { email: string },
-  ): Result<StoredKey & By, AdmitFailure | FailureOf<"environment_full" | "email_taken">> {
-    return this.#as(presented, "admin", (operator) => {
-      this.#parts.schema.create();
-      return issueWithEmail(this.#parts.operators, authorOf(operator), draft);
-    });
+  /** The same for an operator with an address, which the `issueOperator` of release 1.0 would ignore. */
+  issueOperatorWithEmail(presented: PresentedOperator, draft: KeyDraft & { email: string }) {
+    return this.issueOperator(presented, draft);
   }
 
   /** One page of the operators, revoked and expired ones included, oldest first. */

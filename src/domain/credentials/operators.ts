@@ -3,7 +3,7 @@ import { fail, type Result } from "../../../common/result.ts";
 import type { StoredKey } from "../../records.ts";
 import type { FailureOf } from "../failure.ts";
 import type { Author } from "./caller.ts";
-import type { KeyDraft, KeyRoll, Keys } from "./keys.ts";
+import type { KeyRoll, Keys } from "./keys.ts";
 
 /** What operators have besides the keys of `keys.ts`: an address, and perhaps no key. */
 
@@ -26,15 +26,6 @@ export const NO_KEY_HASH: ArrayBuffer = new ArrayBuffer(32);
 /** Whether an operator has a key. */
 export const hasKey = ({ nonceHash }: Pick<StoredKey, "nonceHash">): boolean =>
   new Uint8Array(nonceHash).some((byte) => byte !== 0);
-
-/** Issues an operator who signs in by an address, unless a valid one has it. */
-export function issueWithEmail(
-  operators: Keys,
-  author: Author,
-  draft: KeyDraft & { email: string },
-): Result<StoredKey, FailureOf<"environment_full" | "email_taken">> {
-  return operators.findValidByEmail(draft.email) ? fail({ code: "email_taken" }) : operators.issue(author, draft);
-}
 
 /** There is no such operator, or it is not valid. */
 export const NO_OPERATOR: Result<never, FailureOf<"operator_not_found">> = fail({ code: "operator_not_found" });
