@@ -9,13 +9,12 @@ import { join } from "node:path";
 import { Command } from "commander";
 import { adminOf, pagesOf } from "../cli/src/backup/service-pages.ts";
 import { bundleOf, METAFILE } from "../cli/src/serve/bundle.ts";
-import { startService } from "../cli/src/serve/service.ts";
 import { CommandError } from "../common/command-error.ts";
 import project from "../package.json" with { type: "json" };
+import { startPlainService } from "../test/support/node/plain-workerd.ts";
 import { promises } from "../test/support/node/promises.ts";
 import { HASHES, hashOfFolder } from "../test/support/node/releases.ts";
 import { walk } from "../test/support/node/walk.ts";
-import { OPERATOR_TOKEN, secrets } from "./bench/service.ts";
 import { runTool } from "./command.ts";
 
 const RELEASES = "test/releases";
@@ -29,28 +28,25 @@ async function record(): Promise<void> {
       `${project.version} only corrects a recorded release, whose promises its tests compare it with.`,
     );
   const state = mkdtempSync(join(tmpdir(), "user-group-service-"));
-  const bundle = bundleOf({ isNew: () => undefined });
-  const kept = secrets();
-  const variables = { ...bundle.settings.vars, ...kept };
-  const { port, stop } = await startService({ bundle, state, address: "127.0.0.1:0", variables, log: "errors" });
-  const service = { url: `http://127.0.0.1:${port}`, operatorToken: OPERATOR_TOKEN };
+  const service = await startPlainService({ state, isBare: true });
   const { steps, credentials } = await walk(service, { erase: false });
   const backups = {
     "registry.ndjson": undefined,
     "acme-Testing.ndjson": { workspace: "acme", environment: "Testing" },
   };
-  const admin = adminOf(new URL(service.url), OPERATOR_TOKEN);
+  const admin = adminOf(new URL(service.url), service.operatorToken);
   mkdirSync(join(folder, "backup"), { recursive: true });
   for (const [name, place] of Object.entries(backups))
     writeFileSync(join(folder, "backup", name), (await Array.fromAsync(pagesOf(admin, place))).join(""));
-  await stop();
+  await service.stop();
 
   const json = (value: unknown) => `${JSON.stringify(value, null, 1)}\n`;
   writeFileSync(join(folder, "promises.txt"), `${(await promises()).join("\n")}\n`);
   writeFileSync(join(folder, "calls.json"), json(steps));
-  writeFileSync(join(folder, "secrets.json"), json({ secrets: kept, credentials }));
+  writeFileSync(join(folder, "secrets.json"), json({ secrets: service.secrets, credentials }));
   cpSync(state, join(folder, "state"), { recursive: true, filter: (name) => !/capnp$|lock$/.test(name) });
   mkdirSync(join(folder, "worker"));
+  const bundle = bundleOf({ isNew: () => undefined });
   for (const name of readdirSync(bundle.folder).filter((each) => /\.(js|json|html)$/.test(each) && each !== METAFILE))
     cpSync(join(bundle.folder, name), join(folder, "worker", name));
   rmSync(state, { recursive: true });

@@ -4,16 +4,11 @@
  * with its exit codes, and the service's log.
  */
 import { spawnSync } from "node:child_process";
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { text } from "node:stream/consumers";
 import { Command } from "commander";
 import { request } from "undici";
-import { bundleOf } from "../cli/src/serve/bundle.ts";
-import { startService } from "../cli/src/serve/service.ts";
+import { startPlainService } from "../test/support/node/plain-workerd.ts";
 import { walk } from "../test/support/node/walk.ts";
-import { OPERATOR_TOKEN, secrets } from "./bench/service.ts";
+import { secrets } from "./bench/service.ts";
 import { runTool } from "./command.ts";
 import { fill } from "./console/fixture.ts";
 import { HOSTILE_PAGES, SHOP_PAGES } from "./console/pages.ts";
@@ -37,6 +32,7 @@ const OF_SHOP = ["groups list", "groups show 1", "groups show nobody", "groups e
 /** What differs from run to run: times, credentials, ids of requests and sessions, hashes, ports, and names of built files. */
 const VOLATILE: readonly [RegExp, string][] = [
   [/\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?Z?/g, "<time>"],
+  [/(?<= UTC">)\d\d:\d\d/g, "<time>"],
   [/\d{1,2} [A-Z][a-z]+ \d{4}(?:,? \d\d:\d\d)?/g, "<time>"],
   [/\b(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun), <time>:\d\d GMT/g, "<time>"],
   [/ug[kot]_[\w.-]+/g, "<credential>"],
@@ -53,22 +49,15 @@ const steady = (output: string) =>
   VOLATILE.reduce((changed, [pattern, name]) => changed.replaceAll(pattern, name), output);
 
 async function write(): Promise<void> {
-  const state = mkdtempSync(join(tmpdir(), "user-group-service-"));
-  const bundle = bundleOf({ isNew: () => undefined });
-  const variables = { ...bundle.settings.vars, ...secrets(), PUBLIC_URL: "loopback" };
-  const service = await startService({ bundle, state, address: "127.0.0.1:0", variables, log: "pipe" });
-  const { port, stop } = service;
-  const { stdout, stderr } = service.process;
-  const log = Promise.all([stdout, stderr].map((stream) => stream && text(stream)));
-  const url = `http://127.0.0.1:${port}`;
+  const service = await startPlainService({ isBare: true, secrets: { ...secrets(), PUBLIC_URL: "loopback" } });
+  const { url, operatorToken } = service;
   const print = (title: string, output: string) => console.info(`=== ${title}\n${steady(output)}`);
   const visit = async (path: string, headers: Record<string, string> = {}) => {
     const { statusCode, headers: answered, body } = await request(url + path, { headers });
     print(`GET ${path}`, `${statusCode} ${JSON.stringify(answered, null, 1)}\n${await body.text()}`);
   };
-  for (const step of (await walk({ url, operatorToken: OPERATOR_TOKEN })).steps)
-    print(step.call, JSON.stringify(step, null, 1));
-  const { operators } = await fill({ url: new URL(url), operatorToken: OPERATOR_TOKEN });
+  for (const step of (await walk(service)).steps) print(step.call, JSON.stringify(step, null, 1));
+  const { operators } = await fill({ url: new URL(url), operatorToken });
   for (const path of STATIC) await visit(path);
   const signedIn = await request(`${url}/console/sign-in`, {
     method: "POST",
@@ -78,23 +67,16 @@ async function write(): Promise<void> {
   const cookie = String(signedIn.headers["set-cookie"]).split(";", 1)[0] ?? "";
   for (const path of [...SHOP_PAGES, ...HOSTILE_PAGES]) await visit(path, { cookie });
   for (const command of [...COMMANDS, ...OF_SHOP]) {
-    const env = {
-      ...process.env,
-      SERVICE_URL: url,
-      OPERATOR_KEY: operators.admin,
-      NO_COLOR: "1",
-      XDG_CONFIG_HOME: state,
-    };
+    const own = { SERVICE_URL: url, OPERATOR_KEY: operators.admin, NO_COLOR: "1", XDG_CONFIG_HOME: "/nonexistent" };
     const { status, stdout, stderr } = spawnSync(process.execPath, ["cli/ug.mjs", ...command.split(" ")], {
-      env,
+      env: { ...process.env, ...own },
       encoding: "utf8",
     });
     print(`ug ${command}`, `${status}\n${stdout}${stderr}`);
   }
-  await stop();
+  await service.stop();
   const isOfService = (line: string) => line.startsWith("{");
-  print("log", (await log).join("\n").split("\n").filter(isOfService).join("\n"));
-  rmSync(state, { recursive: true });
+  print("log", service.log().split("\n").filter(isOfService).join("\n"));
 }
 
 await runTool(new Command("npm run walk").action(write));

@@ -39,15 +39,10 @@ export function heaviestPage(): DirectoryPlan {
   return { groups: LIST_ITEMS_MAX, json: { mapping: json, properties: json } };
 }
 
-/** Measures views one at a time, in turns: alone, beside lists at their limit, and beside lists in flight. */
-export async function measureBesideLists(
-  url: string,
-  { key, groups }: Directory,
-  { turns, seconds }: Turns,
-): Promise<BesideLists> {
-  const viewers = await connectViewers(url, { key, groups });
+/** Measures views alone, beside lists at their limit, and beside lists in flight. */
+export async function measureBesideLists(url: string, directory: Directory, turns: Turns): Promise<BesideLists> {
   const pool = connect(url, LISTS_IN_FLIGHT);
-  const list = listRequest(key, `limit=${LIST_ITEMS_MAX}`);
+  const list = listRequest(directory.key, `limit=${LIST_ITEMS_MAX}`);
   // The answer is not kept: decoding a megabyte would delay the views, which this process makes as well.
   const discard = async () => {
     const { statusCode, body } = await pool.request({ ...list, body: null });
@@ -56,42 +51,35 @@ export async function measureBesideLists(
   };
   await load(pool, Array(50).fill(list));
 
-  const p50s = { alone: [] as number[], atLimit: [] as number[], inFlight: [] as number[] };
   let lists = 0;
   let inFlightSeconds = 0;
-  for (let turn = 0; turn < turns; turn += 1) {
-    p50s.alone.push(await viewers.viewFor(seconds));
-    const made: Promise<void>[] = [];
-    const paced = repeat(1, () => {
-      made.push(discard());
-      return delay(60_000 / LISTS_PER_MINUTE);
-    });
-    p50s.atLimit.push(await viewers.viewFor(seconds));
-    await paced.stop();
-    await Promise.all(made);
-    const startedAt = performance.now();
-    const crowd = repeat(LISTS_IN_FLIGHT, discard);
-    p50s.inFlight.push(await viewers.viewFor(seconds));
-    lists += await crowd.stop();
-    inFlightSeconds += (performance.now() - startedAt) / 1000;
-  }
-  await Promise.all([viewers.close(), pool.close()]);
-  return {
-    aloneMs: quantile(p50s.alone, 0.5),
-    atLimitMs: quantile(p50s.atLimit, 0.5),
-    inFlightMs: quantile(p50s.inFlight, 0.5),
-    listsPerSecond: lists / inFlightSeconds,
-  };
+  const { alone, atLimit, inFlight } = await measureViews(url, directory, turns, {
+    atLimit: () => {
+      const made: Promise<void>[] = [];
+      const stop = repeat(1, () => {
+        made.push(discard());
+        return delay(60_000 / LISTS_PER_MINUTE);
+      });
+      return () => stop().then(() => Promise.all(made));
+    },
+    inFlight: () => {
+      const startedAt = performance.now();
+      const stop = repeat(LISTS_IN_FLIGHT, discard);
+      return async () => {
+        lists += await stop();
+        inFlightSeconds += (performance.now() - startedAt) / 1000;
+      };
+    },
+  });
+  await pool.close();
+  return { aloneMs: alone, atLimitMs: atLimit, inFlightMs: inFlight, listsPerSecond: lists / inFlightSeconds };
 }
 
-/** Measures a search for an absent word through a directory, and views one at a time: by turns alone and beside such searches. */
-export async function measureBesideSearch(
-  url: string,
-  { key, groups }: Directory,
-  { turns, seconds }: Turns,
-): Promise<BesideSearch> {
-  const viewers = await connectViewers(url, { key, groups });
+/** Measures a search for an absent word through a directory, and views alone and beside such searches. */
+export async function measureBesideSearch(url: string, directory: Directory, turns: Turns): Promise<BesideSearch> {
+  const { key, groups } = directory;
   const pool = connect(url, 1);
+  const searchMs: number[] = [];
   const search = async () => {
     const startedAt = performance.now();
     for (let cursor: string | null = ""; cursor !== null; ) {
@@ -99,57 +87,65 @@ export async function measureBesideSearch(
       const { bodies } = await load(pool, [listRequest(key, query)], 1);
       cursor = JSON.parse(bodies[0] ?? "").next_cursor as string | null;
     }
-    return performance.now() - startedAt;
+    searchMs.push(performance.now() - startedAt);
   };
-  const { latenciesMs: firstHitsMs } = await load(pool, Array(20).fill(listRequest(key, "search=GROUP&limit=50")), 1);
-  const searchMs = [await search()];
-  const p50s = { alone: [] as number[], beside: [] as number[] };
-  for (let turn = 0; turn < turns; turn += 1) {
-    p50s.alone.push(await viewers.viewFor(seconds));
-    const searching = repeat(1, async () => searchMs.push(await search()));
-    p50s.beside.push(await viewers.viewFor(seconds));
-    await searching.stop();
-  }
-  await Promise.all([viewers.close(), pool.close()]);
+  const firstHits = await load(pool, Array(20).fill(listRequest(key, "search=GROUP&limit=50")), 1);
+  await search();
+  const { alone, beside } = await measureViews(url, directory, turns, { beside: () => repeat(1, search) });
+  await pool.close();
   return {
     groups,
-    firstHitsMs: quantile(firstHitsMs, 0.5),
+    firstHitsMs: quantile(firstHits.latenciesMs, 0.5),
     searchMs: quantile(searchMs, 0.5),
-    aloneMs: quantile(p50s.alone, 0.5),
-    besideMs: quantile(p50s.beside, 0.5),
+    aloneMs: alone,
+    besideMs: beside,
   };
 }
 
-/** Viewers of a directory. `viewFor` makes views one at a time for some seconds, and returns the median of their latencies. */
-async function connectViewers(url: string, { key, groups }: Directory) {
+/**
+ * Measures views one at a time, in turns: alone, and beside each of some loads, which start and return how to stop them. Returns the median
+ * of the medians of each.
+ */
+async function measureViews<Name extends string>(
+  url: string,
+  { key, groups }: Directory,
+  { turns, seconds }: Turns,
+  loads: Record<Name, () => () => Promise<unknown>>,
+): Promise<Record<Name | "alone", number>> {
   const pool = connect(url);
   const gets = spread(100, groups).map((n) => getRequest(key, `group-${n}`));
   const views = (await load(pool, gets)).bodies.map((body) => viewRequest(tokenIn(body)));
-  return {
-    viewFor: async (seconds: number): Promise<number> => {
-      const latenciesMs: number[] = [];
-      const endsAt = performance.now() + seconds * 1000;
-      for (let start = 0; performance.now() < endsAt; start = (start + VIEWS_PER_ROUND) % views.length)
-        latenciesMs.push(...(await load(pool, views.slice(start, start + VIEWS_PER_ROUND), 1)).latenciesMs);
-      return quantile(latenciesMs, 0.5);
-    },
-    close: () => pool.close(),
+  const viewFor = async (): Promise<number> => {
+    const latenciesMs: number[] = [];
+    const endsAt = performance.now() + seconds * 1000;
+    for (let start = 0; performance.now() < endsAt; start = (start + VIEWS_PER_ROUND) % views.length)
+      latenciesMs.push(...(await load(pool, views.slice(start, start + VIEWS_PER_ROUND), 1)).latenciesMs);
+    return quantile(latenciesMs, 0.5);
   };
+  const all = Object.entries<() => () => Promise<unknown>>({ alone: () => async () => undefined, ...loads });
+  const p50s = all.map(([name, start]) => ({ name, start, values: [] as number[] }));
+  for (let turn = 0; turn < turns; turn += 1)
+    for (const { start, values } of p50s) {
+      const stop = start();
+      values.push(await viewFor());
+      await stop();
+    }
+  await pool.close();
+  const medians = p50s.map(({ name, values }) => [name, quantile(values, 0.5)]);
+  return Object.fromEntries(medians);
 }
 
-/** Repeats some work until it is stopped, in so many places at once. `stop` returns how often it was done. */
-function repeat(places: number, work: () => Promise<unknown>): { stop: () => Promise<number> } {
+/** Repeats some work until it is stopped, in so many places at once. Returns how to stop it, which returns how often it was done. */
+function repeat(places: number, work: () => Promise<unknown>): () => Promise<number> {
   let isStopped = false;
   let done = 0;
   const place = async () => {
     for (; !isStopped; done += 1) await work();
   };
   const ends = Promise.all(Array.from({ length: places }, place));
-  return {
-    stop: async () => {
-      isStopped = true;
-      await ends;
-      return done;
-    },
+  return async () => {
+    isStopped = true;
+    await ends;
+    return done;
   };
 }

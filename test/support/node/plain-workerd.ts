@@ -1,3 +1,4 @@
+import { once } from "node:events";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -48,6 +49,8 @@ export async function startPlainService({
     log: "pipe",
     v8Flags,
   });
+  // After the last of the log.
+  const ended = once(process, "close");
   let log = "";
   for (const stream of [process.stdout, process.stderr])
     stream?.on("data", (data) => {
@@ -63,6 +66,7 @@ export async function startPlainService({
     log: () => log,
     stop: async () => {
       await stop();
+      await ended;
       rmSync(folder, { recursive: true, force: true });
     },
   };
