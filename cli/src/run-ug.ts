@@ -13,21 +13,8 @@ export const EXIT = { done: 0, refused: 1, wrongUsage: 2, unreachable: 3 } as co
  * must lose nothing by it.
  */
 const SUGGESTED = new Set([
-  ...["groups", "keys", "operators", "sessions", "backup"],
-  ...[
-    "list",
-    "show",
-    "export",
-    "events",
-    "log",
-    "environments",
-    "whoami",
-    "why",
-    "doctor",
-    "prove",
-    "context",
-    "completion",
-  ],
+  ...["groups", "keys", "operators", "sessions", "backup", "environments", "context"],
+  ...["list", "show", "export", "events", "log", "whoami", "why", "doctor", "prove", "completion"],
 ]);
 
 /** The options that make a command do more than without them. None of them is suggested. */

@@ -7,11 +7,13 @@ import { ownOf } from "../groups/files/group-line.ts";
 import { findById, findByNumber } from "../groups/find-group.ts";
 import { onStopSignal } from "../groups/stop-signals.ts";
 import { described, outputOf } from "../groups/task.ts";
+import { itemNumber } from "../option-values.ts";
 import { accessToEnvironment, hasCode, type ServiceOptions, withApiKey } from "../service-access.ts";
 import { capitalized, quoted } from "../support/printable.ts";
 import { tableOf } from "../support/table.ts";
-import { type BackedUpGroup, groupInBackup } from "./group-in-backup.ts";
-import { nameOf } from "./service-pages.ts";
+import { BrokenFile, readFile } from "./files.ts";
+import { backupAt } from "./folder.ts";
+import { lastLineOf, nameOf, type Place, parsed } from "./service-pages.ts";
 
 export type GroupOptions = ServiceOptions & { group: string; newId?: string; identityFile?: string };
 
@@ -50,24 +52,19 @@ async function requireSameEnvironment(client: EnvironmentClient, { place }: Back
 type Parts = { client: EnvironmentClient; found: BackedUpGroup; options: GroupOptions; stopping: AbortController };
 
 class GroupRestore {
-  readonly #client: EnvironmentClient;
-  readonly #found: BackedUpGroup;
-  readonly #options: GroupOptions;
-  readonly #stopping: AbortController;
+  readonly #parts: Parts;
   readonly #wanted: Wanted;
   readonly #teamId: number;
 
-  constructor({ client, found, options, stopping }: Parts) {
-    this.#client = client;
-    this.#found = found;
-    this.#options = options;
-    this.#stopping = stopping;
-    this.#teamId = Number(found.group.team_id);
-    const fields = GROUP_FIELDS.map((field) => [field, found.group[CONTENT[field].column] ?? null]);
+  constructor(parts: Parts) {
+    const { group } = parts.found;
+    this.#parts = parts;
+    this.#teamId = Number(group.team_id);
+    const fields = GROUP_FIELDS.map((field) => [field, group[CONTENT[field].column] ?? null]);
     this.#wanted = {
-      userGroupId: options.newId ?? String(found.group.provided_id),
+      userGroupId: parts.options.newId ?? String(group.provided_id),
       fields: Object.fromEntries(fields) as GroupFields,
-      suspended: found.group.suspended_at !== null,
+      suspended: group.suspended_at !== null,
     };
   }
 
@@ -77,15 +74,15 @@ class GroupRestore {
     const rows = differencesOf(before, this.#wanted);
     if (before && before.state !== "deleted" && rows.length === 0)
       return outputOf(before, `Group ${before.teamId} is as it was in the backup. Nothing was changed.`);
-    if (!before && !("whoami" in this.#client))
+    if (!before && !("whoami" in this.#parts.client))
       throw new CommandError(
-        `Group ${this.#teamId} of the backup is gone, and operators create no groups. Give an API key of ${nameOf(this.#found.place)} with the scope groups:write: the group gets a new number and a new token.`,
+        `Group ${this.#teamId} of the backup is gone, and operators create no groups. Give an API key of ${nameOf(this.#parts.found.place)} with the scope groups:write: the group gets a new number and a new token.`,
         { code: "user_group_not_found" },
       );
-    if (!this.#options.json) console.error(tableOf([["field", "now", "in the backup"], ...rows]));
-    const what = `${this.#how(before)} to the content of ${this.#found.takenAt}`;
-    requireYes(this.#options, what, { todo: "To do it, add --yes." });
-    const removeHandlers = onStopSignal(() => this.#stopping.abort());
+    if (!this.#parts.options.json) console.error(tableOf([["field", "now", "in the backup"], ...rows]));
+    const what = `${this.#how(before)} to the content of ${this.#parts.found.takenAt}`;
+    requireYes(this.#parts.options, what, { todo: "To do it, add --yes." });
+    const removeHandlers = onStopSignal(() => this.#parts.stopping.abort());
     const { group, token } = await this.#write(before).catch((error: unknown) => this.#afterFailure(error, before));
     removeHandlers();
     return this.#output(group, { before, token });
@@ -98,14 +95,14 @@ class GroupRestore {
   }
 
   /** The group of the backup, if it exists or can be restored. In another deployment, another group has its number. */
-  async #present(client = this.#client): Promise<NumberedGroup | undefined> {
+  async #present(client = this.#parts.client): Promise<NumberedGroup | undefined> {
     const group = await findByNumber(client, this.#teamId);
-    return group?.createdAt === this.#found.group.created_at ? group : undefined;
+    return group?.createdAt === this.#parts.found.group.created_at ? group : undefined;
   }
 
   async #requireFreeId(before: NumberedGroup | undefined): Promise<void> {
     const { userGroupId } = this.#wanted;
-    const holder = await findById(this.#client, userGroupId);
+    const holder = await findById(this.#parts.client, userGroupId);
     if (!holder || holder.teamId === before?.teamId) return;
     throw new CommandError(
       `${capitalized(described(holder))} has this id now. Give the restored one an id of its own with --new-id, or first rename or delete the other one. Nothing was changed.`,
@@ -116,21 +113,21 @@ class GroupRestore {
   /** Writes what is missing. All content is one call, which succeeds as a whole or not at all. */
   async #write(before: NumberedGroup | undefined): Promise<Written> {
     const { userGroupId, fields, suspended } = this.#wanted;
-    const { reason } = this.#options;
+    const { reason } = this.#parts.options;
     if (!before) {
-      const { created, group } = await withApiKey(this.#client).ensure({ userGroupId, ...fields });
+      const { created, group } = await withApiKey(this.#parts.client).ensure({ userGroupId, ...fields });
       if (!created) throw new CommandError("Somebody has just created a group with this id, which was not changed.");
       const { teamId } = group;
-      if (suspended) await this.#client.suspendByNumber({ teamId, reason });
-      return { group: await this.#client.get({ teamId }), token: group.token };
+      if (suspended) await this.#parts.client.suspendByNumber({ teamId, reason });
+      return { group: await this.#parts.client.get({ teamId }), token: group.token };
     }
     const { teamId } = before;
     const newUserGroupId = userGroupId === before.userGroupId ? undefined : userGroupId;
     const isDeleted = before.state === "deleted";
-    const present = isDeleted ? await this.#client.restore({ teamId, newUserGroupId, reason }) : before;
+    const present = isDeleted ? await this.#parts.client.restore({ teamId, newUserGroupId, reason }) : before;
     const rename = isDeleted ? {} : { newUserGroupId };
     return {
-      group: await this.#client.updateByNumber({ teamId, ifMatch: present.etag, ...fields, ...rename, reason }),
+      group: await this.#parts.client.updateByNumber({ teamId, ifMatch: present.etag, ...fields, ...rename, reason }),
     };
   }
 
@@ -138,7 +135,7 @@ class GroupRestore {
   async #afterFailure(error: unknown, before: NumberedGroup | undefined): Promise<Written> {
     if (error instanceof CommandError) throw error;
     if (hasCode(error, "revision_mismatch")) throw new CommandError(CHANGED, error);
-    const { client, explained } = accessToEnvironment(this.#options);
+    const { client, explained } = accessToEnvironment(this.#parts.options);
     const failure = explained(error);
     const look = before ? this.#present(client) : findById(client, this.#wanted.userGroupId);
     const now = await look.catch(() => null);
@@ -195,4 +192,88 @@ function differencesOf(
   return pairs
     .map(([name, ...values]) => [name, ...values.map((value) => JSON.stringify(value) ?? "-")])
     .filter(([, present, wanted]) => present !== wanted);
+}
+
+type Fields = Record<string, unknown>;
+
+/** A group as a backup has it, in the names of its lines, and the environment and the time of the backup. */
+type BackedUpGroup = { group: Fields; place: NonNullable<Place>; takenAt: string };
+
+/** The group to find, by its id or else its number, and the environment, if a folder has several. */
+type Sought = { id: string; identityFile?: string | undefined; place?: Place; isNamed: boolean };
+
+/** The group at the end of the backup at a path. @throws CommandError if it has none, or several */
+async function groupInBackup(path: string, sought: Sought): Promise<BackedUpGroup> {
+  const { files, folder } = backupAt(path);
+  const chosen = folder !== undefined || sought.isNamed ? sought.place : undefined;
+  const places: string[] = [];
+  const found: BackedUpGroup[] = [];
+  for (const file of files) {
+    const { place, takenAt, group } = await groupIn(file, { ...sought, place: chosen });
+    if (place) places.push(nameOf(place));
+    if (place && group) found.push({ group, place, takenAt });
+  }
+  if (places.length === 0)
+    throw new UsageError(`${path} has no backup of ${chosen ? nameOf(chosen) : "an environment"}.`);
+  return onlyOf(found, quoted(sought.id), places);
+}
+
+/** @throws CommandError that says what to do, unless there is exactly one group, which existed at the time of the backup */
+function onlyOf(found: readonly BackedUpGroup[], named: string, places: readonly string[]): BackedUpGroup {
+  const [only, another] = found;
+  const code = "user_group_not_found";
+  if (!only)
+    throw new CommandError(
+      `The backup of ${places.join(", ")} has no group ${named}. Ids are case-sensitive, and are those of that time.`,
+      { code },
+    );
+  if (another)
+    throw new UsageError(
+      `Groups ${named} are in ${found.map(({ place }) => nameOf(place)).join(", ")}. Name one environment with --workspace and --environment.`,
+    );
+  if (only.group.deleted_at === null) return only;
+  throw new CommandError(`Group ${named} was deleted before the backup was taken. Take an older backup.`, { code });
+}
+
+/** The group of a file that has the id, or else the number. Of a file of another environment, only the header is read. */
+async function groupIn(file: string, { id, identityFile, place: chosen }: Omit<Sought, "isNamed">) {
+  const groups = new SoughtGroups(id);
+  let place: Place;
+  let last = "";
+  for await (const read of readFile(file, identityFile)) {
+    place = read.place;
+    if (!place || (chosen && nameOf(place) !== nameOf(chosen)))
+      return { place: undefined, takenAt: "", group: undefined };
+    last = read.page;
+    for (const line of last.split("\n")) groups.add(parsed(line) ?? {});
+  }
+  if (lastLineOf(last)?.next_cursor !== null) throw new BrokenFile(`${file} ends before its last page. Take another.`);
+  return { place, takenAt: groups.takenAt, group: groups.best() };
+}
+
+/** The last lines of the groups that may be the one to find, so that memory holds no others. */
+class SoughtGroups {
+  readonly #id: string;
+  readonly #number: number | undefined;
+  readonly #groups = new Map<unknown, Fields>();
+  takenAt = "";
+
+  constructor(id: string) {
+    this.#id = id;
+    this.#number = itemNumber(id);
+  }
+
+  add(line: Fields): void {
+    const { kind, type, team_id: teamId, provided_id: providedId } = line;
+    if (kind === "header") this.takenAt = String(line.taken_at);
+    if (kind === "event" && type === "user_group.purged") this.#groups.delete(teamId);
+    const isSought = providedId === this.#id || teamId === this.#number || this.#groups.has(teamId);
+    if (kind === "user_group" && isSought) this.#groups.set(teamId, line);
+  }
+
+  /** The one that exists with the id, or else with the number, or else a deleted one. */
+  best(): Fields | undefined {
+    const groups = [...this.#groups.values()].filter((group) => group.provided_id === this.#id);
+    return groups.find((group) => group.deleted_at === null) ?? this.#groups.get(this.#number) ?? groups[0];
+  }
 }

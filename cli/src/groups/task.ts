@@ -28,19 +28,10 @@ export function toWireGroup({ teamId, userGroupId, ...group }: ListedGroup): Rec
   return fields;
 }
 
+const FIELDS = ["team_id", "provided_id", "name", "state", "created_at", "updated_at", "last_viewed_on"];
+
 export function tableOfGroups(groups: readonly ListedGroup[]): string {
   const ofDeleted = groups.some(({ state }) => state === "deleted") ? ["deleted_at", "purge_at"] : [];
   const ofSuspended = groups.some(({ state }) => state === "suspended") ? ["suspended_at", "suspended_reason"] : [];
-  const fields = [
-    "team_id",
-    "provided_id",
-    "name",
-    "state",
-    "created_at",
-    "updated_at",
-    "last_viewed_on",
-    ...ofSuspended,
-    ...ofDeleted,
-  ];
-  return tableOfItems(fields, groups.map(toWireGroup));
+  return tableOfItems([...FIELDS, ...ofSuspended, ...ofDeleted], groups.map(toWireGroup));
 }

@@ -1,12 +1,15 @@
 /** `ug serve`: from its options to the end of its processes. */
+import { execFile } from "node:child_process";
 import { createServer, Socket } from "node:net";
 import { resolve } from "node:path";
 import type { Readable } from "node:stream";
+import { promisify } from "node:util";
 import { CommandError, UsageError } from "../../../common/command-error.ts";
 import { isLoopback } from "../../../common/origin.ts";
 import { hasConsole } from "../../../common/settings/settings.ts";
 import project from "../../../package.json" with { type: "json" };
 import { RELEASE } from "../release.ts";
+import { systemErrorCode } from "../support/errors.ts";
 import { type Bundle, bundleOf } from "./bundle.ts";
 import { demoFiles, demoKeys, NoDemoKeys } from "./demo.ts";
 import { ServiceEnded, signalled } from "./failed-start.ts";
@@ -16,7 +19,6 @@ import { commandOf, type ServeOptions } from "./options.ts";
 import { type Variables, variablesOf } from "./secrets.ts";
 import { startService } from "./service.ts";
 import { openStateFolder } from "./state-folder.ts";
-import { reportToSystemd } from "./systemd.ts";
 
 /**
  * Runs the service until SIGINT, SIGTERM or SIGHUP, then exits with 0. If workerd ends by itself, it exits with 1, so that
@@ -142,7 +144,7 @@ function urlOf({ address, port }: { address: string; port: number }): string {
 async function greet(url: string, options: ServeOptions, variables: Variables): Promise<void> {
   // The first request runs the Worker's modules.
   await (await fetch(`${url}/health`)).arrayBuffer();
-  await reportToSystemd(url, process.env);
+  await reportToSystemd(url);
   if (options.socketFd !== undefined)
     return console.info(
       `The user group service is ready on file descriptor ${options.socketFd}. What follows is its log.`,
@@ -187,3 +189,38 @@ async function introductionTo(
     `Documents, with every call: ${shown}/docs`,
   ].join("\n");
 }
+
+/** Node has no datagram sockets of UNIX, which sd_notify(3) needs. */
+const NOTIFY = "systemd-notify";
+/** How many reports are sent in the time after which systemd restarts a service that does not report. */
+const REPORTS = 3;
+
+/**
+ * If systemd runs this process as `Type=notify`, reports that the service is ready. From then on it reports at intervals that the service
+ * works, while `/health` of `url` answers. It does not ask `/ready`, because a full disk is no reason for a restart.
+ *
+ * @throws CommandError if `systemd-notify` cannot be run.
+ */
+async function reportToSystemd(url: string): Promise<void> {
+  const { NOTIFY_SOCKET, WATCHDOG_USEC = 0 } = process.env;
+  if (!NOTIFY_SOCKET) return;
+  await notify("--ready");
+  const watchdogMs = Number(WATCHDOG_USEC) / 1000;
+  if (watchdogMs > 0) setInterval(() => void reportHealth(url, watchdogMs / REPORTS), watchdogMs / REPORTS).unref();
+}
+
+async function reportHealth(url: string, timeoutMs: number): Promise<void> {
+  try {
+    await (await fetch(`${url}/health`, { signal: AbortSignal.timeout(timeoutMs) })).arrayBuffer();
+    await notify("WATCHDOG=1");
+  } catch {
+    // systemd restarts a service that does not report.
+  }
+}
+
+const notify = (message: string) =>
+  promisify(execFile)(NOTIFY, [message]).catch((error: unknown) => {
+    throw new CommandError(
+      `${NOTIFY} failed (${systemErrorCode(error) ?? error}). Install systemd's programs, or start the service without Type=notify.`,
+    );
+  });

@@ -32,17 +32,10 @@ type ExpressRoute<Request, Response> = (request: Request, response: Response, ne
  * });
  * express().post("/session", expressHandler(handler));
  */
-export const expressHandler =
-  <Request extends NodeRequest, Response extends ExpressResponse>(
-    handler: (request: globalThis.Request, express: Request) => Promise<globalThis.Response>,
-  ): ExpressRoute<Request, Response> =>
-  async (request, response, next) => {
-    try {
-      await sendByExpress(response, await handler(toRequest(request), request));
-    } catch (error) {
-      next(error);
-    }
-  };
+export const expressHandler = <Request extends NodeRequest, Response extends ExpressResponse>(
+  handler: (request: globalThis.Request, express: Request) => Promise<globalThis.Response>,
+): ExpressRoute<Request, Response> =>
+  passingErrors(async (request, response) => sendByExpress(response, await handler(toRequest(request), request)));
 
 /**
  * Makes a route of Express that runs only with a viewer session, which it gets as third argument.
@@ -59,20 +52,28 @@ export const expressHandler =
  * const route = expressSession(check, (_, response: express.Response, { teamId }) => response.json({ teamId }));
  * express().get("/orders", route);
  */
-export const expressSession =
-  <Session extends VerifiedSession, Request extends NodeRequest, Response extends ExpressResponse>(
-    check: SessionCheck<Session>,
-    route: (request: Request, response: Response, session: Session) => unknown,
+export const expressSession = <
+  Session extends VerifiedSession,
+  Request extends NodeRequest,
+  Response extends ExpressResponse,
+>(
+  check: SessionCheck<Session>,
+  route: (request: Request, response: Response, session: Session) => unknown,
+): ExpressRoute<Request, Response> =>
+  passingErrors(async (request, response) => {
+    const session = await check(toRequest(request));
+    return session instanceof globalThis.Response
+      ? sendByExpress(response, session)
+      : route(request, response, session);
+  });
+
+/** Express 4 ignores a promise that rejects. */
+const passingErrors =
+  <Request, Response>(
+    route: (request: Request, response: Response) => Promise<unknown>,
   ): ExpressRoute<Request, Response> =>
   async (request, response, next) => {
-    try {
-      const session = await check(toRequest(request));
-      await (session instanceof globalThis.Response
-        ? sendByExpress(response, session)
-        : route(request, response, session));
-    } catch (error) {
-      next(error);
-    }
+    await route(request, response).catch(next);
   };
 
 async function sendByExpress(response: ExpressResponse, answer: globalThis.Response): Promise<void> {
