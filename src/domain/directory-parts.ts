@@ -25,20 +25,18 @@ export type DirectoryParts = ReturnType<typeof directoryPartsOf>;
 
 export function directoryPartsOf(ctx: DurableObjectState, env: Env) {
   const { sql } = ctx.storage;
-  const store = new GroupStore(sql);
-  const keyStore = new KeyStore(sql, "api_keys");
   const tombstoneStore = new TombstoneStore(sql);
   const stores = {
-    groups: store,
-    keys: keyStore,
+    groups: new GroupStore(sql),
+    keys: new KeyStore(sql, "api_keys"),
     events: new EventStore(sql),
     endedSessions: new EndedSessionStore(sql),
   };
   const changes = new ChangeLog(ctx.storage, env, (dueAt) => chores.schedule(dueAt));
-  const responses = new Responses(sql, store, changes);
+  const responses = new Responses(sql, stores.groups, changes);
   const schema = new Schema(ctx.storage, DIRECTORY_MIGRATIONS);
-  const groups = new Groups({ store, tombstones: tombstoneStore }, changes, responses, undoMsOf(env));
-  const keys = new Keys("api_key", keyStore, changes, KEYS_PER_ENVIRONMENT_MAX);
+  const groups = new Groups({ store: stores.groups, tombstones: tombstoneStore }, changes, responses, undoMsOf(env));
+  const keys = new Keys("api_key", stores.keys, changes, KEYS_PER_ENVIRONMENT_MAX);
   const ended = new EndedSessions(sql, changes);
   const tombstones = new Tombstones(tombstoneStore, (purged) => registryStub(env).bury(ctx.id.name ?? "", purged));
   const chores: Chores = new Chores(

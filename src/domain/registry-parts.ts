@@ -21,9 +21,8 @@ export type RegistryParts = ReturnType<typeof registryPartsOf>;
 export function registryPartsOf(ctx: DurableObjectState, env: Env) {
   const { sql } = ctx.storage;
   const schema = new Schema(ctx.storage, REGISTRY_MIGRATIONS);
-  const operators = new KeyStore(sql, "operators");
   const stores = {
-    operators,
+    operators: new KeyStore(sql, "operators"),
     environments: new EnvironmentStore(sql),
     graveyard: new GraveyardStore(sql),
     events: new EventStore(sql),
@@ -37,7 +36,7 @@ export function registryPartsOf(ctx: DurableObjectState, env: Env) {
   return {
     ...stores,
     schema,
-    operators: new Keys("operator", operators, changes, OPERATORS_MAX),
+    operators: new Keys("operator", stores.operators, changes, OPERATORS_MAX),
     changes,
     consoleSessions: new ConsoleSessions(new ConsoleSessionStore(sql)),
     chores,

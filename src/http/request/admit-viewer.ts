@@ -117,7 +117,7 @@ function staleAnswerOf(
   cacheControl: string | undefined,
   now: number,
 ): { group: GroupSnapshot; ageSeconds: number } | undefined {
-  const oldest = stale && oldestAnswerOf(cacheControl);
+  const oldest = stale && askedMaxAgeOf(cacheControl ?? "");
   if (!stale || oldest === undefined) return undefined;
   const age = now / 1000 - issuedAtSeconds;
   if (age < -SESSION_STALE_CLOCK_SECONDS_MAX || age > Math.min(stale.seconds, oldest)) return undefined;
@@ -174,11 +174,9 @@ function maxAgeOf(cacheControl: string | undefined): number | undefined {
 }
 
 /**
- * How old an answer may be that the session has allowed to be stale, in seconds: the request's `max-age`, or any age without
+ * How old an answer may be that a session has allowed to be stale, in seconds: the request's `max-age`, or any age without
  * one. `undefined` asks for a fresh answer, as `no-cache`, `no-store` and a malformed header do.
  */
-const oldestAnswerOf = (cacheControl: string | undefined): number | undefined => askedMaxAgeOf(cacheControl ?? "");
-
 function askedMaxAgeOf(cacheControl: string): number | undefined {
   if (cacheControl.length > CACHE_CONTROL_UNITS_MAX) return undefined;
   const parts = cacheControl.split(COMMAS).filter((part) => part.trim() !== "");

@@ -6,28 +6,22 @@ import type { Operation, Operations } from "../../openapi/operation.ts";
 import { describeFields, graceOf } from "../../openapi/request-fields.ts";
 import { EnsureBody, type getBody, type postBody, type putBody, RemoveBody, RotateBody, UpdateBody } from "./wire.ts";
 
-const TeamId = number("The service's own number of the group, never given twice.");
-
 const Token = field(
   z.string(),
   "The credential to embed in dashboards. It shows nothing but this group.",
   EXAMPLE_TOKEN,
 );
 
-const Name = field(z.string(), "The group's name.", "Acme Inc.");
-
-const ProvidedId = field(z.string(), "Your own id of the group.", "acme");
-
 const Properties = field(z.record(z.string(), z.unknown()).nullable(), "The properties as you gave them, or null.", {
   region: "eu",
   plans: ["pro"],
 });
 
-const Mapping = field(z.record(z.string(), z.string()).nullable(), "From schema ids to data sources, or null.", {
-  sales: "warehouse-7",
-});
-
-const Named = { team_id: TeamId, name: Name, provided_id: ProvidedId };
+const Named = {
+  team_id: number("The service's own number of the group, never given twice."),
+  name: field(z.string(), "The group's name.", "Acme Inc."),
+  provided_id: field(z.string(), "Your own id of the group.", "acme"),
+};
 /** The token is absent where the key may not read it. */
 const Common = { ...Named, token: z.exactOptional(Token) };
 
@@ -35,7 +29,9 @@ const Common = { ...Named, token: z.exactOptional(Token) };
 export const SeenGroup = {
   ...Named,
   properties: Properties,
-  mapping: Mapping,
+  mapping: field(z.record(z.string(), z.string()).nullable(), "From schema ids to data sources, or null.", {
+    sales: "warehouse-7",
+  }),
   api_environment_tag: Tag,
 };
 

@@ -54,12 +54,13 @@ const viewer = (kind: "user_group_token" | "viewer_session", id: string, descrip
     })
     .meta({ id, description }) satisfies z.ZodType<Omit<ReturnType<typeof viewerCaller>, "kind">>;
 
-const TokenCaller = viewer("user_group_token", "TokenCaller", "The token of a user group.");
-
-const SessionCaller = viewer("viewer_session", "SessionCaller", "A viewer session.");
-
 const Caller = z
-  .union([ApiKeyCaller, OperatorCaller, TokenCaller, SessionCaller])
+  .union([
+    ApiKeyCaller,
+    OperatorCaller,
+    viewer("user_group_token", "TokenCaller", "The token of a user group."),
+    viewer("viewer_session", "SessionCaller", "A viewer session."),
+  ])
   .meta({ id: "Caller", description: "Whose credential a request has." });
 
 /** The call that any credential can make. */
