@@ -4,8 +4,9 @@
  */
 import { globSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { renderMermaidSVG } from "beautiful-mermaid";
-import { DIAGRAM, diagramFile } from "./site/diagram.ts";
+import { diagramFile } from "./site/markdown.ts";
 
+const DIAGRAM = /^```mermaid\n([\s\S]*?)^```/gm;
 const PAGES = ["README.md", "docs/*/*.md"];
 /** The colours of the pages in either scheme. */
 const COLOURS =

@@ -6,7 +6,7 @@ import { execFileSync } from "node:child_process";
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { ROOT } from "../cli/src/serve/bundle.ts";
-import { sbomOf } from "./package/sbom.ts";
+import { sbomOf } from "./package/components.ts";
 import { sha256Of, stage } from "./package/stage.ts";
 
 const [out = "dist"] = process.argv.slice(2);

@@ -1,11 +1,13 @@
 /** The npm package: the client with its types, and `ug` for those who call a service. */
 import { globSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { type BuildOptions, buildSync } from "esbuild";
+import { type BuildOptions, build, buildSync, type Plugin } from "esbuild";
 import { isolatedDeclarationSync } from "oxc-transform";
+import { OF_SERVICE } from "../../cli/src/release.ts";
+import { licencesOf, packagesIn } from "../package/components.ts";
+import { CLI } from "../package/stage.ts";
 import { hashesOf, type KitPart } from "./kit-file.ts";
 import { type ArchivedFile, tarOf } from "./tar.ts";
-import { bundleUg } from "./ug.ts";
 
 const ENTRIES = ["index", "postgres", "server"];
 
@@ -36,6 +38,37 @@ function declarationsIn(root: string): ArchivedFile[] {
       if (errors.length > 0) throw new Error(`client/src/${name}: ${errors.map(({ message }) => message).join(" ")}`);
       return { path: `dist/${name.replace(/\.ts$/, ".d.ts")}`, content: Buffer.from(code) };
     });
+}
+
+/** `ug` of the package is one script, without the commands that work beside the service. */
+const ABSENT = new RegExp(String.raw`/commands/(?:backup/)?(?:${OF_SERVICE.join("|")})\.ts$`);
+/** In place of the version of the project, which is another one than the kit's. */
+const VERSION = "0.0.0-kit";
+
+const forCallers = (root: string): Plugin => ({
+  name: "ug for those who call a service",
+  setup({ onLoad }) {
+    onLoad({ filter: ABSENT }, () => ({ contents: "export const command = undefined;" }));
+    onLoad({ filter: /package\.json$/ }, ({ path }) =>
+      path === join(root, "package.json") ? { contents: JSON.stringify({ version: VERSION }), loader: "json" } : null,
+    );
+  },
+});
+
+/** Bundles `ug`. Returns its text for a version, and the licences of what it contains. */
+async function bundleUg(root: string): Promise<{ textFor: (version: string) => string; licences: string }> {
+  const { outputFiles, metafile } = await build({
+    ...CLI,
+    absWorkingDir: root,
+    target: "node22",
+    minify: true,
+    write: false,
+    metafile: true,
+    logLevel: "warning",
+    plugins: [forCallers(root)],
+  });
+  const text = outputFiles[0]?.text ?? "";
+  return { textFor: (version) => text.replaceAll(VERSION, version), licences: licencesOf(packagesIn([metafile])) };
 }
 
 /** Starts `ug`, unless this Node is too old for it. So it uses nothing newer than Node 14. */

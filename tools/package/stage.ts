@@ -3,9 +3,24 @@ import { createHash } from "node:crypto";
 import { chmodSync, cpSync, globSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { join } from "node:path";
+import { type BuildOptions, buildSync } from "esbuild";
 import { bundleOf, METAFILE, ROOT } from "../../cli/src/serve/bundle.ts";
-import { bundleCli } from "./bundle-cli.ts";
 import { type Component, componentsOf, licencesOf } from "./components.ts";
+
+/** How esbuild bundles `ug`. */
+export const CLI = {
+  entryPoints: ["cli/src/main.ts"],
+  bundle: true,
+  format: "esm",
+  platform: "node",
+  // CommonJS packages in a bundle of ES modules call `require`.
+  banner: {
+    js: 'import { createRequire as requireFor } from "node:module"; const require = requireFor(import.meta.url);',
+  },
+  // pg loads the first only if it is installed, and the second only on Cloudflare.
+  external: ["pg-native", "cloudflare:sockets"],
+  legalComments: "none",
+} satisfies BuildOptions;
 
 const DOCUMENTS = ["deploy", "docs", "CHANGELOG.md", "README.md", "SECURITY.md"];
 
@@ -31,7 +46,10 @@ export function stage(release: string): Component[] {
   if (process.platform !== "linux" || machine === undefined)
     throw new Error("A release is for the machine that makes it: make it on Linux, on x64 or arm64.");
   for (const name of DOCUMENTS) cpSync(join(ROOT, name), join(release, name), { recursive: true });
-  const ofCli = bundleCli(join(release, "lib"));
+  const outfile = join(release, "lib/ug.mjs");
+  const { metafile } = buildSync({ ...CLI, absWorkingDir: ROOT, outfile, target: "node24", metafile: true });
+  // The modules that workerd embeds.
+  cpSync(join(ROOT, "cli/src/serve/workers"), join(release, "lib/workers"), { recursive: true });
   const { folder: worker } = bundleOf({ isNew: () => undefined });
   cpSync(worker, join(release, "worker"), { recursive: true });
   rmSync(join(release, "worker", METAFILE));
@@ -40,7 +58,7 @@ export function stage(release: string): Component[] {
   cpSync(createRequire(import.meta.url).resolve("workerd/bin/workerd"), join(release, "bin/workerd"));
   writeFileSync(join(release, "bin/ug"), launcherFor(machine));
   for (const program of ["node", "workerd", "ug"]) chmodSync(join(release, "bin", program), 0o755);
-  const components = componentsOf([ofCli, JSON.parse(readFileSync(join(worker, METAFILE), "utf8"))]);
+  const components = componentsOf([metafile, JSON.parse(readFileSync(join(worker, METAFILE), "utf8"))]);
   writeFileSync(join(release, "licences"), licencesOf(components));
   writeFileSync(join(release, "sha256sums"), checksumsOf(release));
   return components;

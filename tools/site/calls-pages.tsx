@@ -3,7 +3,7 @@ import { raw } from "hono/html";
 import type { FC } from "hono/jsx";
 import type { CallText, Part } from "./call-text.ts";
 import { type Call, callsOf, type Document, pathOfCall, subjectPath } from "./document.ts";
-import { GuideList, Layout, type Site } from "./layout.tsx";
+import { Layout, type Site } from "./layout.tsx";
 import type { Markdown } from "./markdown.ts";
 
 /** What each method is called where there is little room. */
@@ -44,25 +44,11 @@ const CallList: FC<{ document: Document; areAnchors?: boolean }> = ({ document, 
   </>
 );
 
-/** All calls, and then all guides. */
-const Side: FC<{ document: Document; guides: Site["guides"] }> = ({ document, guides }) => (
-  <>
-    <CallList document={document} />
-    <GuideList guides={guides} current="" />
-  </>
-);
-
 /** The list of all calls, on which links to a call in 1.1's page of all calls find it, and what holds for every call. */
-export const CallsPage: FC<Reference> = ({ document, guides, markdown, version }) => {
+export const CallsPage: FC<Reference> = ({ document, markdown, ...site }) => {
   const [first = "", ...rules] = document.info.description.split("\n\n");
   return (
-    <Layout
-      title="Calls"
-      path="/docs/calls"
-      version={version}
-      markdown="/docs/calls.md"
-      side={<Side document={document} guides={guides} />}
-    >
+    <Layout {...site} title="Calls" path="/docs/calls" hasMarkdown above={<CallList document={document} />}>
       <h1>Calls</h1>
       <p class="above">
         {first} <a href="#rules">Rules of every call</a> · <a href="#credentials">Credentials</a> ·{" "}
@@ -112,16 +98,10 @@ export function callsText(document: Document): string {
 type SubjectProps = Reference & { subject: Document["tags"][number]; textOf: (call: Call) => CallText };
 
 /** The calls of one subject. */
-export const SubjectPage: FC<SubjectProps> = ({ document, guides, markdown, version, subject, textOf }) => {
+export const SubjectPage: FC<SubjectProps> = ({ document, markdown, subject, textOf, ...site }) => {
   const path = subjectPath(subject.name);
   return (
-    <Layout
-      title={subject.name}
-      path={path}
-      version={version}
-      markdown={`${path}.md`}
-      side={<Side document={document} guides={guides} />}
-    >
+    <Layout {...site} title={subject.name} path={path} hasMarkdown above={<CallList document={document} />}>
       <p class="above">
         <a href="/docs/calls">Calls</a> · <a href={`${path}.md`}>Markdown</a>
       </p>

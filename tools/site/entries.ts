@@ -1,5 +1,5 @@
 /** All places of the site that have a title, for its index and its search. */
-import { callsOf, type Document, pathOfCall, refusalsOf } from "./document.ts";
+import { callsOf, codesOf, type Document, pathOfCall } from "./document.ts";
 import type { RenderedGuide } from "./markdown.ts";
 
 /** A place of a page: where it is, its title, and what readers may also look for. */
@@ -10,21 +10,21 @@ export type EntryGroup = { href: string; title: string; entries: Entry[] };
 
 /** All entries by their groups, the errors and the calls first. */
 export function entriesOf(document: Document, guides: readonly RenderedGuide[]): EntryGroup[] {
-  const calls = callsOf(document);
-  const codes = new Map(calls.flatMap((call) => refusalsOf(document, call).map(({ code, status }) => [code, status])));
   return [
     {
       href: "/docs/errors",
       title: "Errors",
-      entries: [...codes]
-        .toSorted()
-        .map(([code, status]) => ({ href: `/docs/errors#${code}`, title: code, detail: status })),
+      entries: [...codesOf(document)].map(([code, status]) => ({
+        href: `/docs/errors#${code}`,
+        title: code,
+        detail: status,
+      })),
     },
     {
       href: "/docs/calls",
       title: "Calls",
       entries: [
-        ...calls.map((call) => ({
+        ...callsOf(document).map((call) => ({
           href: pathOfCall(call),
           title: call.operation.summary,
           detail: `${call.method.toUpperCase()} ${call.path} ${call.operation.operationId}`,

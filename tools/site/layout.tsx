@@ -1,7 +1,7 @@
 /** The frame of each page of /docs. */
 import { raw } from "hono/html";
 import type { Child, FC } from "hono/jsx";
-import { SECTIONS, type Section } from "./guides.ts";
+import { SECTIONS } from "./guides.ts";
 import type { Heading, RenderedGuide } from "./markdown.ts";
 
 /** What all pages show: the version of the service, and the guides. */
@@ -15,10 +15,13 @@ const TABS = [
   ["/kit/", "Kit"],
 ];
 
-type LayoutProps = { title: string; path: string; version: string; side: Child; markdown?: string; children: Child };
+type LayoutProps = Site & { title: string; path: string; hasMarkdown?: boolean; above?: Child; children: Child };
 
-/** A page: the bar, what stands at its side (on a phone, in a menu), and its content. Only the pages of /docs may run a script. */
-export const Layout: FC<LayoutProps> = ({ title, path, version, side, markdown, children }) => (
+/**
+ * A page: the bar, all guides at its side (on a phone, in a menu) with what is `above` them, and its content. Only the pages of /docs may run
+ * a script.
+ */
+export const Layout: FC<LayoutProps> = ({ version, guides, title, path, hasMarkdown, above, children }) => (
   <html lang="en">
     <head>
       <meta charset="utf-8" />
@@ -28,7 +31,7 @@ export const Layout: FC<LayoutProps> = ({ title, path, version, side, markdown, 
       <link rel="icon" href="/favicon.svg" type="image/svg+xml" />
       <link rel="stylesheet" href="/styles/ui.css" />
       <link rel="stylesheet" href="/styles/docs.css" />
-      {markdown && <link rel="alternate" type="text/markdown" href={markdown} />}
+      {hasMarkdown && <link rel="alternate" type="text/markdown" href={`${path}.md`} />}
       {path !== "/kit/" && <script type="module" src="/docs/pages.js" />}
     </head>
     <body class="docs">
@@ -60,7 +63,8 @@ export const Layout: FC<LayoutProps> = ({ title, path, version, side, markdown, 
       </header>
       <div class="columns">
         <nav id="contents" class="side" aria-label="Contents" popover="auto">
-          {side}
+          {above}
+          <GuideList guides={guides} path={path} />
         </nav>
         <main id="main">{children}</main>
       </div>
@@ -69,28 +73,26 @@ export const Layout: FC<LayoutProps> = ({ title, path, version, side, markdown, 
 );
 
 /** All guides, by their sections. */
-export const GuideList: FC<{ guides: RenderedGuide[]; current: string }> = ({ guides, current }) => (
+const GuideList: FC<{ guides: RenderedGuide[]; path: string }> = ({ guides, path }) => (
   <>
     {Object.entries(SECTIONS).map(([section, title]) => (
       <>
         <h2>{title}</h2>
         <ul>
-          {guidesOf(section as Section, guides).map(({ name, title: text }) => (
-            <li>
-              <a href={`/docs/${name}`} {...(name === current && { "aria-current": "page" })}>
-                {text}
-              </a>
-            </li>
-          ))}
+          {guides
+            .filter((guide) => guide.section === section)
+            .map(({ name, title: text }) => (
+              <li>
+                <a href={`/docs/${name}`} {...(path === `/docs/${name}` && { "aria-current": "page" })}>
+                  {text}
+                </a>
+              </li>
+            ))}
         </ul>
       </>
     ))}
   </>
 );
-
-/** The guides of a section. */
-const guidesOf = (section: Section, guides: RenderedGuide[]): RenderedGuide[] =>
-  guides.filter((guide) => guide.section === section);
 
 /** What a page has, by its headings of the second level. */
 const OnThisPage: FC<{ headings: Heading[] }> = ({ headings }) => {
@@ -111,19 +113,13 @@ const OnThisPage: FC<{ headings: Heading[] }> = ({ headings }) => {
 };
 
 /** A page of Markdown. */
-export const GuidePage: FC<{ guide: RenderedGuide; site: Site }> = ({ guide, site: { version, guides } }) => {
+export const GuidePage: FC<{ guide: RenderedGuide; site: Site }> = ({ guide, site }) => {
   const { name, title, section, headings, html } = guide;
-  const markdown = `/docs/${name}.md`;
+  const path = `/docs/${name}`;
   return (
-    <Layout
-      title={title}
-      path={`/docs/${name}`}
-      version={version}
-      markdown={markdown}
-      side={<GuideList guides={guides} current={name} />}
-    >
+    <Layout {...site} title={title} path={path} hasMarkdown>
       <p class="above">
-        {SECTIONS[section]} · <a href={markdown}>Markdown</a>
+        {SECTIONS[section]} · <a href={`${path}.md`}>Markdown</a>
       </p>
       <h1 id={headings[0]?.id}>{title}</h1>
       <OnThisPage headings={headings} />

@@ -2,9 +2,9 @@
  * Renders Markdown: pages of the project, and descriptions of the OpenAPI document. HTML in it becomes text, and `javascript:` no link: that
  * is how markdown-it does it without options, and a test holds it to that.
  */
+import { createHash } from "node:crypto";
 import MarkdownIt, { type Token } from "markdown-it";
 import type { CallFinder } from "./calls.ts";
-import { diagramFile } from "./diagram.ts";
 import { pathOfCall } from "./document.ts";
 import type { Guide, Links } from "./guides.ts";
 
@@ -12,6 +12,10 @@ export type Heading = { level: number; id: string; text: string };
 
 /** A page as HTML, with its headings, and the first sentence of it as text. */
 export type RenderedGuide = Guide & { html: string; headings: Heading[]; summary: string };
+
+/** The file with the drawing of a diagram in Mermaid, which has another name once the diagram has changed. */
+export const diagramFile = (source: string): string =>
+  `docs/pictures/${createHash("sha256").update(source).digest("hex").slice(0, 12)}.svg`;
 
 /** The anchor that GitHub makes of a heading. */
 const slugOf = (text: string): string =>

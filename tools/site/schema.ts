@@ -11,7 +11,7 @@ function boundsOf({ minLength, maxLength, minimum, maximum, minItems, maxItems, 
   };
   return [
     ...between(minLength, maxLength, " characters"),
-    ...between(minimum, maximum === Number.MAX_SAFE_INTEGER ? undefined : maximum, ""),
+    ...between(minimum, maximum, ""),
     ...between(minItems, maxItems, " items"),
     ...(maxProperties === undefined ? [] : [`at most ${maxProperties} members`]),
   ];

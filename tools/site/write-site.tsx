@@ -9,13 +9,11 @@ import { CallsPage, callsText, SubjectPage } from "./calls-pages.tsx";
 import { type Call, callsOf, codesOf, type Document, subjectPath } from "./document.ts";
 import { entriesOf } from "./entries.ts";
 import { type Guide, guidesIn, Links, type Section } from "./guides.ts";
-import { IndexPage } from "./index-page.tsx";
-import { KitPage } from "./kit-page.tsx";
 import { GuidePage } from "./layout.tsx";
 import { llmsText, TASK_FILES } from "./llms.ts";
 import { Markdown, type RenderedGuide } from "./markdown.ts";
 import { asVersion30 } from "./openapi-3.0.ts";
-import { MissingPage, StartPage } from "./start.tsx";
+import { IndexPage, KitPage, MissingPage, StartPage } from "./pages.tsx";
 
 const PICTURES = "docs/pictures";
 const EXAMPLE_ORIGIN = "http://localhost:8787";

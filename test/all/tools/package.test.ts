@@ -17,7 +17,7 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, inject, it, onTestFinished } from "vitest";
-import { sbomOf } from "../../../tools/package/sbom.ts";
+import { sbomOf } from "../../../tools/package/components.ts";
 import { sha256Of, stage } from "../../../tools/package/stage.ts";
 import { newFolder } from "../../support/node/new-folder.ts";
 import { smallCopy } from "../../support/node/staged-release.ts";
