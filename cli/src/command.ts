@@ -116,22 +116,19 @@ export type Confirmation = { name?: string | undefined; todo?: string };
  * @throws CommandError unless the user has confirmed it: with --yes, with --confirm and the name, or in a terminal by an answer
  */
 export function requireYes(options: ServiceOptions, what: string, confirmation: Confirmation): void {
-  const { name, todo } = confirmation;
-  const lost = todo === undefined ? ", which cannot be undone" : "";
+  const { name, todo = "To do it, add --yes." } = confirmation;
+  const lost = confirmation.todo === undefined ? ", which cannot be undone" : "";
   const would = `This would ${what}, at ${describedTarget(options.target)}${lost}.`;
   const isConfirmed = options.confirm === undefined ? options.yes === true : options.confirm === name;
   const isAsked = options.confirm === undefined && !options.json && process.stdin.isTTY && process.stderr.isTTY;
   if (!isConfirmed && !(isAsked && isTyped(name ?? "yes", would)))
-    throw new CommandError(
-      isAsked
-        ? "Not confirmed. Nothing was changed."
-        : `${would} Nothing was changed. ${todo ?? "To do it, add --yes."}`,
-      {
-        code: "not_confirmed",
-      },
-    );
+    throw new CommandError(isAsked ? `Not confirmed. ${UNCHANGED}` : `${would} ${UNCHANGED} ${todo}`, {
+      code: "not_confirmed",
+    });
   announce(options, what);
 }
+
+const UNCHANGED = "Nothing was changed.";
 
 function isTyped(text: string, sentence: string): boolean {
   process.stderr.write(`${sentence} Type ${escapeInvisible(text)} to do it: `);

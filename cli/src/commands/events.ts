@@ -119,12 +119,11 @@ const printOfEnvironment = (client: EnvironmentClient, { teamId, ...options }: O
   teamId === undefined ? printFeed(client, options) : printHistory(client, { ...options, teamId });
 
 const printFeed = (client: FeedReader, options: Options): Promise<undefined> =>
-  options.newestFirst ? printNewest(options, newestOf(client, options)) : printEvents(client, options);
-
-const newestOf =
-  (client: FeedReader, options: Options) =>
-  async (bounds: Bounds): Promise<FeedEvent[]> =>
-    (await newestEvents(client, filterOf(options), bounds)).map((event) => ({ event }));
+  options.newestFirst
+    ? printNewest(options, async (bounds) =>
+        (await newestEvents(client, filterOf(options), bounds)).map((event) => ({ event })),
+      )
+    : printEvents(client, options);
 
 async function printEvents(client: FeedReader, options: Options): Promise<undefined> {
   const { cursor, until, limit } = options;

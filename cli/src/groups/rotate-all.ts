@@ -162,7 +162,7 @@ export function defaultRecordFile({ url, workspace, environment }: Rotation, env
 /** One run of a rotation, in its file: the next run continues one that was cut off. It holds no credential. */
 export class RotationRecord {
   readonly #file: string;
-  #progress: Recorded;
+  progress: Readonly<Recorded>;
   /** Whether a run before this one was cut off. */
   readonly isContinued: boolean;
 
@@ -172,25 +172,21 @@ export class RotationRecord {
     const before = restart ? undefined : readProgress(file);
     if (before) refuseOther(before, { file, rotation, now });
     this.isContinued = before !== undefined;
-    this.#progress = before ?? { ...rotation, run: randomUUID(), begunAt: now.toISOString(), through: 0, rotated: 0 };
-  }
-
-  get progress(): Readonly<Recorded> {
-    return this.#progress;
+    this.progress = before ?? { ...rotation, run: randomUUID(), begunAt: now.toISOString(), through: 0, rotated: 0 };
   }
 
   /** The idempotency key of the rotation of a group: with it, the service rotates the group once in this run. */
   keyOf(teamId: number): string {
-    return `${this.#progress.run}:${teamId}`;
+    return `${this.progress.run}:${teamId}`;
   }
 
   /** Replaces the file as a whole, so that no kill leaves half of it. */
-  save(done: Pick<Recorded, "through" | "rotated"> = this.#progress): void {
-    this.#progress = { ...this.#progress, ...done };
+  save(done: Pick<Recorded, "through" | "rotated"> = this.progress): void {
+    this.progress = { ...this.progress, ...done };
     const partial = `${this.#file}.${process.pid}`;
     this.#write(() => {
       mkdirSync(dirname(this.#file), { recursive: true, mode: 0o700 });
-      writeFileSync(partial, `${JSON.stringify(this.#progress)}\n`, { mode: 0o600 });
+      writeFileSync(partial, `${JSON.stringify(this.progress)}\n`, { mode: 0o600 });
       renameSync(partial, this.#file);
     });
   }

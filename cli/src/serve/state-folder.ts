@@ -3,7 +3,7 @@ import { accessSync, constants, existsSync, readdirSync, statSync } from "node:f
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { CommandError } from "../../../common/command-error.ts";
-import { explainErrors, messageOf, systemErrorCode } from "../support/errors.ts";
+import { explainErrors, messageOf } from "../support/errors.ts";
 import { causeOf, denialOf } from "../support/file-causes.ts";
 import { commandOf, type ServeOptions } from "./options.ts";
 import { makePrivateFolder } from "./private-files.ts";
@@ -37,7 +37,7 @@ export function openStateFolder(options: ServeOptions): State {
 
 function open({ persistTo: folder, port, demo }: ServeOptions): State {
   refuseForeignFolder(folder);
-  prepareFolder(folder);
+  explainErrors(() => makePrivateFolder(folder), unwritable(folder));
   const advice = `${commandOf({ demo })} --port ${port === 0 ? 0 : port + 1} --persist-to DIR`;
   const lock = lockDatabase(join(folder, LOCK_FILE));
   if (!lock)
@@ -74,17 +74,10 @@ function databasesIn(folder: string): string[] {
   return files.filter((file) => file.endsWith(".sqlite"));
 }
 
-function prepareFolder(folder: string): void {
-  try {
-    makePrivateFolder(folder);
-  } catch (error) {
-    const code = systemErrorCode(error);
-    const cause = code === undefined ? messageOf(error) : causeOf(code, folder);
-    throw new CommandError(
-      `The folder ${folder} cannot be written (${cause}). Give --persist-to a folder of the user who runs the service.`,
-    );
-  }
-}
+const unwritable = (folder: string) => (code: string) =>
+  new CommandError(
+    `The folder ${folder} cannot be written (${causeOf(code, folder)}). Give --persist-to a folder of the user who runs the service.`,
+  );
 
 /** Refuses a mistake such as `--persist-to /tmp`, which would close that folder to all other users. */
 function refuseForeignFolder(folder: string): void {

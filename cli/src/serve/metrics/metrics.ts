@@ -27,37 +27,37 @@ const WATCHED_CODES = [
 
 export class Metrics {
   readonly #registry = new Registry();
-  readonly #requests: Counter<"method" | "route" | "status">;
-  readonly #seconds: Histogram<"method" | "route" | "status">;
-  readonly #refusals: Counter<"code">;
-  readonly #lateAlarms: Counter;
+  readonly #registers = [this.#registry];
+  readonly #shared = { labelNames: ["method", "route", "status"] as const, registers: this.#registers };
+  readonly #requests = new Counter({ ...this.#shared, name: "ug_http_requests", help: "Answered requests." });
+  readonly #seconds = new Histogram({
+    ...this.#shared,
+    name: "ug_http_request_duration_seconds",
+    help: "Time from a request to its answer.",
+    buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10],
+  });
+  readonly #refusals = new Counter({
+    name: "ug_refusals",
+    help: "Refused requests, by the code of the refusal.",
+    labelNames: ["code"],
+    registers: this.#registers,
+  });
+  readonly #lateAlarms = new Counter({
+    name: "ug_late_alarms",
+    help: "Alarms that did not run in time.",
+    registers: this.#registers,
+  });
   /** The names of the environments whose database is damaged, as of the last call that showed it. */
   readonly #damaged = new Set<string>();
 
   constructor() {
     this.#registry.setContentType(openMetricsContentType as never);
-    const shared = { labelNames: ["method", "route", "status"] as const, registers: [this.#registry] };
-    this.#requests = new Counter({ ...shared, name: "ug_http_requests", help: "Answered requests." });
-    this.#seconds = new Histogram({
-      ...shared,
-      name: "ug_http_request_duration_seconds",
-      help: "Time from a request to its answer.",
-      buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10],
-    });
-    const registers = [this.#registry];
-    this.#refusals = new Counter({
-      name: "ug_refusals",
-      help: "Refused requests, by the code of the refusal.",
-      labelNames: ["code"],
-      registers,
-    });
     for (const code of WATCHED_CODES) this.#refusals.inc({ code }, 0);
-    this.#lateAlarms = new Counter({ name: "ug_late_alarms", help: "Alarms that did not run in time.", registers });
     const damaged = this.#damaged;
     new Gauge({
       name: "ug_databases_damaged",
       help: "Environments, and the registry, whose database a call has found damaged.",
-      registers,
+      registers: this.#registers,
       collect() {
         this.set(damaged.size);
       },
