@@ -39,43 +39,33 @@ function printed(child: ChildProcess, pattern: RegExp): Promise<void> {
   });
 }
 
-/** The processes of the demo. When one of them ends, all end: a product without its service shows nothing. */
-class Processes {
-  readonly #children: ChildProcess[] = [];
-
-  start(args: string[], env: NodeJS.ProcessEnv = {}): ChildProcess {
-    const child = spawn(process.execPath, args, { env: { ...process.env, ...env }, stdio: ["ignore", "pipe", "pipe"] });
-    this.#children.push(child);
-    return child;
-  }
-
-  stop(): void {
-    for (const child of this.#children) child.kill("SIGTERM");
-  }
-
-  async firstEnd(): Promise<void> {
-    await Promise.race(this.#children.map((child) => once(child, "exit")));
-  }
-}
-
 async function demo({ persistTo, ...options }: Options): Promise<void> {
   const [port, servicePort] = [await portOf(options.port), await portOf(options.servicePort)];
   const serviceUrl = `http://localhost:${servicePort}`;
   const serve = ["cli/ug.mjs", "serve", "--demo", "--port", `${servicePort}`, "--persist-to", persistTo];
   const keys = demoFiles({ persistTo });
 
-  const processes = new Processes();
-  for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, () => processes.stop());
+  const children: ChildProcess[] = [];
+  const start = (args: string[], env: NodeJS.ProcessEnv = {}) => {
+    const child = spawn(process.execPath, args, { env: { ...process.env, ...env }, stdio: ["ignore", "pipe", "pipe"] });
+    children.push(child);
+    return child;
+  };
+  const stop = () => {
+    for (const child of children) child.kill("SIGTERM");
+  };
+  for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, stop);
   try {
-    await printed(processes.start(serve), /Ctrl-C stops the service/);
+    await printed(start(serve), /Ctrl-C stops the service/);
     const env = { SERVICE_URL: serviceUrl, API_KEY: readFileSync(keys.key, "utf8").trim(), PORT: `${port}` };
-    const product = processes.start(["examples/product/start.ts"], env);
+    const product = start(["examples/product/start.ts"], env);
     await printed(product, /The product is at/);
     product.stderr?.pipe(process.stderr);
     await print(introductionOf(`http://localhost:${port}`, serviceUrl, keys.operatorKey));
-    await processes.firstEnd();
+    // When one of them ends, all end: a product without its service shows nothing.
+    await Promise.race(children.map((child) => once(child, "exit")));
   } finally {
-    processes.stop();
+    stop();
   }
 }
 

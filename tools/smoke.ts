@@ -31,8 +31,6 @@ class SmokeTest {
   readonly #id = `smoke-test-${crypto.randomUUID()}`;
   /** The last token in a response; empty before the first one. */
   #token = "";
-  /** A viewer session; empty if none was minted. */
-  #session = "";
   #isDeleted = false;
   #failed = 0;
 
@@ -47,11 +45,7 @@ class SmokeTest {
       await this.#create();
       await this.#getWithBody();
       // All other steps need the group.
-      if (!this.#token) return this.#failed;
-      await this.#update();
-      await this.#rotate();
-      await this.#mintSession();
-      await this.#delete();
+      if (this.#token) await this.#changeAndDelete();
     } finally {
       if (this.#token && !this.#isDeleted) await this.#cleanUp();
     }
@@ -59,16 +53,15 @@ class SmokeTest {
   }
 
   async #create(): Promise<void> {
-    const created = await this.#step(
+    const { status, body } = await this.#step(
       "create, by POST with X-HTTP-Method-Override: GET",
       this.#group("POST", { user_group_id: this.#id }, override("GET")),
-      ({ status, body }) => status === 200 && body.new_user_group === true,
+      (response) => response.status === 200 && response.body.new_user_group === true,
     );
-    const { success, error } = created.body;
-    if (success === undefined) throw notTheService(this.#service, created.status);
-    if (created.status === 401) throw apiKeyRefused(this.#service, error?.code ?? "");
+    if (body.success === undefined) throw notTheService(this.#service, status);
+    if (status === 401) throw apiKeyRefused(this.#service, body.error?.code ?? "");
     // A key with read access finds no group, and creates none.
-    if (created.status === 403 || created.status === 404)
+    if (status === 403 || status === 404)
       throw new CommandError("This API key may not create groups. Use a key with write access.");
   }
 
@@ -85,43 +78,27 @@ class SmokeTest {
       console.info("        GET requests lose their body on the way: send POST with X-HTTP-Method-Override: GET.");
   }
 
-  async #update(): Promise<void> {
+  async #changeAndDelete(): Promise<void> {
     const name = "Smoke test";
     await this.#step("update, by PUT", this.#group("PUT", { user_group_id: this.#id, name }), hasName(name));
     await this.#step("a viewer sees the update", this.#view(this.#token), hasName(name));
-  }
 
-  async #rotate(): Promise<void> {
     const old = this.#token;
-    await this.#step(
-      "rotate, by POST",
-      this.#group("POST", { current_token: old }),
-      ({ status, body }) => status === 200 && body.user_group?.token !== old,
-    );
+    const isRotated: IsExpected = ({ status, body }) => status === 200 && body.user_group?.token !== old;
+    await this.#step("rotate, by POST", this.#group("POST", { current_token: old }), isRotated);
     await this.#step("the old token is refused", this.#view(old), isRevoked);
     await this.#step("the new token shows the group", this.#view(this.#token), isSuccess);
-  }
 
-  async #mintSession(): Promise<void> {
     const body = { user_group_id: this.#id, expires_in_seconds: 60 };
-    const minted = await this.#step(
-      "mint a viewer session",
-      this.#call("/api/viewer_sessions", { method: "POST", credential: this.#key, body }),
-      ({ status, body: { session } }) => status === 201 && session !== undefined,
-    );
-    this.#session = minted.body.session?.token ?? "";
-    if (this.#session) await this.#step("the session shows the group", this.#view(this.#session), isSuccess);
-  }
+    const mint = this.#call("/api/viewer_sessions", { method: "POST", credential: this.#key, body });
+    const isMinted: IsExpected = (response) => response.status === 201 && response.body.session !== undefined;
+    const session = (await this.#step("mint a viewer session", mint, isMinted)).body.session?.token;
+    if (session) await this.#step("the session shows the group", this.#view(session), isSuccess);
 
-  async #delete(): Promise<void> {
-    const deleted = await this.#step(
-      "delete, by DELETE",
-      this.#group("DELETE", { current_token: this.#token }),
-      isSuccess,
-    );
-    this.#isDeleted = isSuccess(deleted);
+    const deleted = this.#group("DELETE", { current_token: this.#token });
+    this.#isDeleted = isSuccess(await this.#step("delete, by DELETE", deleted, isSuccess));
     await this.#step("its token is refused", this.#view(this.#token), isRevoked);
-    if (this.#session) await this.#step("its session is refused", this.#view(this.#session), isRevoked);
+    if (session) await this.#step("its session is refused", this.#view(session), isRevoked);
   }
 
   /** Deletes the group by its current token, which may have been in a lost response. */
@@ -148,8 +125,8 @@ class SmokeTest {
     return this.#call("/api/user", { method, credential: this.#key, body, headers });
   }
 
-  #view(token: string): Promise<ServiceResponse> {
-    return this.#call("/api/viewer", { method: "GET", credential: token });
+  #view(credential: string): Promise<ServiceResponse> {
+    return this.#call("/api/viewer", { method: "GET", credential });
   }
 
   async #call(path: string, call: HttpCall): Promise<ServiceResponse> {
