@@ -36,7 +36,7 @@ export type SignedInEnv = With<
 >;
 
 /** A form of an operator whom the registry has admitted with the role that the form needs. */
-export type FormEnv = With<SignedInEnv, { operator: Operator }>;
+type FormEnv = With<SignedInEnv, { operator: Operator }>;
 
 /** A page of an environment, of an operator whom the registry has admitted. */
 export type EnvironmentEnv = With<FormEnv, { environment: Environment; directory: Directory }>;

@@ -23,7 +23,6 @@ const issuePageOf = (c: FormCall, issues: Issue[]) => {
   return {
     title: "Issue an operator's key",
     crumbs: [[OPERATORS, "Operators"]] satisfies Crumbs,
-    issues,
     effects: EFFECTS,
     button: "Issue the key",
     fields: (

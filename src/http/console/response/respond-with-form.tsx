@@ -28,13 +28,13 @@ type FormPage = Omit<Page, "children"> & {
 
 /** A page with a form: how it looks, with what is wrong with the form that was sent, and what the form does, or what is wrong with it. */
 export const formPage = <Env extends SignedInEnv>(
-  pageOf: (c: RequestContext<Env>, issues: Issue[]) => FormPage,
+  pageOf: (c: RequestContext<Env>, issues: Issue[]) => Omit<FormPage, "issues">,
   apply: (c: RequestContext<Env>) => Promise<Response | Issue[]>,
 ) => ({
-  show: (c: RequestContext<Env>) => respondWithForm(c, pageOf(c, [])),
+  show: (c: RequestContext<Env>) => respondWithForm(c, { ...pageOf(c, []), issues: [] }),
   send: async (c: RequestContext<Env>) => {
     const applied = await apply(c);
-    return applied instanceof Response ? applied : respondWithForm(c, pageOf(c, applied));
+    return applied instanceof Response ? applied : respondWithForm(c, { ...pageOf(c, applied), issues: applied });
   },
 });
 

@@ -147,7 +147,6 @@ async function issueKeyIn(c: FormCall, environment: Environment): Promise<Respon
 const issuePageOf = (c: EnvironmentCall, issues: Issue[]) => ({
   title: "Issue an API key",
   crumbs: [[`${environmentPath(c.get("environment"))}/keys`, "API keys"]] satisfies Crumbs,
-  issues,
   effects: EFFECTS,
   button: "Issue the key",
   fields: <KeyFields form={c.get("form")} issues={issues} />,
@@ -165,7 +164,6 @@ const createPageOf = (c: FormCall, issues: Issue[]) => {
   return {
     title: "Create an environment",
     crumbs: [[ENVIRONMENTS, "Environments"]] satisfies Crumbs,
-    issues,
     effects: CREATE_EFFECTS,
     button: "Create it",
     fields: (
@@ -215,7 +213,6 @@ const erasePageOf = (c: EnvironmentCall, issues: Issue[]) => {
   return {
     title: `Erase ${name}`,
     crumbs: [[environmentPath(c.get("environment")), name]] satisfies Crumbs,
-    issues,
     effects: ERASE_EFFECTS,
     button: `Erase ${name}`,
     isDangerous: true,
