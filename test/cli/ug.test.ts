@@ -337,6 +337,7 @@ it.for([["whoami"], ["groups", "list"], ["groups", "export"], ["backup", "-", "-
 
 it("waits 10 s for each piece of the first answer, and then reports silence", async ({ expect }) => {
   vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+  onTestFinished(() => void vi.useRealTimers());
   const { readable, writable } = new TextEncoderStream();
   const body = writable.getWriter();
   const fetched = vi.spyOn(globalThis, "fetch").mockImplementation(async (_, init) => {
