@@ -62,16 +62,9 @@ async function installSet(name) {
   // On standard error, as is npm's output: standard output belongs to the command, and may be a file.
   console.error(`Installing the packages for ${name}, once ...`);
   const withDev = set.withDev || installedIn(set.folder).some(isDev);
-  const options = [
-    "install",
-    "--no-save",
-    "--no-audit",
-    "--no-fund",
-    "--loglevel=error",
-    "--fetch-retry-mintimeout=1000",
-    "--fetch-retry-maxtimeout=5000",
-    withDev ? "--include=dev" : "--omit=dev",
-  ];
+  const quiet = ["--no-save", "--no-audit", "--no-fund", "--loglevel=error"];
+  const retries = ["--fetch-retry-mintimeout=1000", "--fetch-retry-maxtimeout=5000"];
+  const options = ["install", ...quiet, ...retries, withDev ? "--include=dev" : "--omit=dev"];
   const npm = process.env.npm_execpath;
   const [command, ...args] = npm ? [process.execPath, npm, ...options] : ["npm", ...options];
   const child = spawn(command, args, { cwd: inRoot(set.folder), stdio: ["inherit", 2, "inherit"] });

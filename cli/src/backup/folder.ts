@@ -13,10 +13,7 @@ export const fileOf = (place: Place, isEncrypted: boolean): string =>
   (place ? `${place.workspace}.${place.environment}.ndjson` : REGISTRY_FILE) + (isEncrypted ? ".age" : "");
 
 /** Creates a partial folder, and deletes those of earlier runs. `finish` gives the complete folder its name. */
-export function beginFolder(
-  folder: string,
-  time: Date,
-): { partial: string; finish: () => string; abandon: () => void } {
+export function beginFolder(folder: string, time: Date) {
   const name = nameAt(time);
   const partial = join(folder, `.${name}.partial`);
   const complete = join(folder, name);

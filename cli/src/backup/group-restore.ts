@@ -148,10 +148,7 @@ class GroupRestore {
     throw new CommandError(cause + leftBy(now, before), details);
   }
 
-  #output(
-    group: NumberedGroup,
-    { before, token }: { before: NumberedGroup | undefined; token: string | undefined },
-  ): Output {
+  #output(group: NumberedGroup, { before, token }: { before: NumberedGroup | undefined; token: string | undefined }) {
     const stays = group.state === "suspended" ? " It is suspended." : "";
     const { body, text } = outputOf(group, `Group ${group.teamId} is as it was in the backup.${stays}`);
     if (before) return { body, text: `${text} Its token is that of now.` };
@@ -174,10 +171,7 @@ function leftBy(now: Seen, before: Seen): string {
 }
 
 /** The fields that differ, each with its JSON now and in the backup; of `mapping` and `properties`, each key. */
-function differencesOf(
-  now: (GroupFields & { userGroupId: string }) | undefined,
-  { userGroupId, fields }: Wanted,
-): string[][] {
+function differencesOf(now: (GroupFields & { userGroupId: string }) | undefined, { userGroupId, fields }: Wanted) {
   const pairs: [name: string, now: unknown, wanted: unknown][] = [["user_group_id", now?.userGroupId, userGroupId]];
   for (const field of GROUP_FIELDS) {
     const name = CONTENT[field].column;

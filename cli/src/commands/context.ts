@@ -2,17 +2,7 @@
 import type { Command } from "commander";
 import { UsageError } from "../../../common/command-error.ts";
 import { action } from "../command.ts";
-import {
-  type Context,
-  contextNames,
-  nameInUse,
-  readContext,
-  readContextName,
-  removeContext,
-  storeContext,
-  useContext,
-  variablesBeforeContext,
-} from "../contexts/context-store.ts";
+import * as store from "../contexts/context-store.ts";
 import { type EnvironmentOptions, environmentQueryOf } from "../environment-options.ts";
 import { commandGroup, plainCommand } from "../help.ts";
 import { credentialIn } from "../service-access.ts";
@@ -55,7 +45,7 @@ const addCommand = () =>
     notes:
       "The command stores nothing if the deployment cannot be reached, or refuses the key. The first context is in use at once.",
   })
-    .argument("<name>", "the name of the context", readContextName)
+    .argument("<name>", "the name of the context", store.readContextName)
     .requiredOption("--url <url>", "URL of the service")
     .requiredOption("--key-file <file>", "read the key from this file; - is standard input")
     .option("--workspace <slug>", "with an operator's key: the default workspace of commands")
@@ -63,16 +53,16 @@ const addCommand = () =>
     .option("--replace", "replace the context of this name")
     .action(
       action(async (options: AddOptions, name: string) => {
-        const others = contextNames();
+        const others = store.contextNames();
         if (!options.replace && others.includes(name))
           throw new UsageError(`There is a context ${name} already. Give another name, or --replace.`);
         const context = { name, ...(await checked(options)), ...placeOf(options) };
-        storeContext(context);
+        store.storeContext(context);
         if (others.length === 0) {
-          useContext(name);
+          store.useContext(name);
           noteVariables();
         }
-        const isInUse = nameInUse() === name;
+        const isInUse = store.nameInUse() === name;
         const use = isInUse ? "It is in use" : `To use it where nothing else is named: ug context use ${name}`;
         const text = `Stored ${name}: ${context.url}, ${escapeInvisible(context.holder)}. ${use}`;
         return { body: { success: 1, context: { ...shown(context), in_use: isInUse } }, text };
@@ -80,7 +70,7 @@ const addCommand = () =>
     );
 
 /** The deployment and the key of a new context. @throws CommandError unless the deployment takes the key. */
-async function checked({ url: origin, keyFile }: AddOptions): Promise<Pick<Context, "url" | "key" | "holder">> {
+async function checked({ url: origin, keyFile }: AddOptions): Promise<Pick<store.Context, "url" | "key" | "holder">> {
   const url = serviceUrl(origin, {});
   const credential = credentialIn(keyFile);
   const { kind, name, role, workspace, environment } = await callerOf(url, credential);
@@ -89,7 +79,7 @@ async function checked({ url: origin, keyFile }: AddOptions): Promise<Pick<Conte
   return { url: url.origin, key: credential.text, holder };
 }
 
-function placeOf(options: EnvironmentOptions): Pick<Context, "workspace" | "environment"> {
+function placeOf(options: EnvironmentOptions): Pick<store.Context, "workspace" | "environment"> {
   if (options.workspace === undefined && options.environment === undefined) return {};
   return environmentQueryOf(options);
 }
@@ -102,21 +92,21 @@ const useCommand = () =>
       "ug context use --none": "none any more",
     },
   })
-    .argument("[name]", "the name of the context", readContextName)
+    .argument("[name]", "the name of the context", store.readContextName)
     .option("--none", "use no context")
     .action(
       action(async (options: { none?: boolean }, name?: string) => {
         if ((name === undefined) !== (options.none === true)) throw new UsageError("Name a context, or give --none.");
-        useContext(name);
+        store.useContext(name);
         noteVariables();
-        const text = name === undefined ? "No context is in use." : `In use: ${name}, ${readContext(name).url}.`;
+        const text = name === undefined ? "No context is in use." : `In use: ${name}, ${store.readContext(name).url}.`;
         return { body: { success: 1, in_use: name ?? null }, text };
       }),
     );
 
 /** Variables hide the context in use, which would be hard to see otherwise. */
 function noteVariables(): void {
-  const set = variablesBeforeContext(process.env);
+  const set = store.variablesBeforeContext(process.env);
   if (set.length > 0)
     console.error(`${set.join(" and ")} come before the context in use. To use it, unset them, or give --context.`);
 }
@@ -127,8 +117,8 @@ const listCommand = () =>
     examples: { "ug context list": "a table, with an asterisk at the one in use" },
   }).action(
     action(async () => {
-      const inUse = nameInUse();
-      const contexts = contextNames().map((name) => ({ ...shownOrProblem(name), in_use: name === inUse }));
+      const inUse = store.nameInUse();
+      const contexts = store.contextNames().map((name) => ({ ...shownOrProblem(name), in_use: name === inUse }));
       if (inUse !== undefined) noteVariables();
       const rows = contexts.map((each) => ({ ...each, in_use: each.in_use ? "*" : "" }));
       const text =
@@ -142,13 +132,13 @@ const listCommand = () =>
 /** A context, and one that cannot be used with the reason: a list shows what there is. */
 function shownOrProblem(name: string): Record<string, unknown> {
   try {
-    return shown(readContext(name));
+    return shown(store.readContext(name));
   } catch (error) {
     return shown({ name, holder: messageOf(error) });
   }
 }
 
-const shown = ({ key: _, ...context }: Partial<Context>): Record<string, unknown> => ({ ...EMPTY, ...context });
+const shown = ({ key: _, ...context }: Partial<store.Context>): Record<string, unknown> => ({ ...EMPTY, ...context });
 
 const EMPTY = { name: null, url: null, holder: null, workspace: null, environment: null };
 
@@ -157,10 +147,10 @@ const removeCommand = () =>
     summary: "remove a context and its copy of the key, which stays valid",
     examples: { "ug context remove staging": "the key itself is revoked with ug keys revoke or ug operators revoke" },
   })
-    .argument("<name>", "the name of the context", readContextName)
+    .argument("<name>", "the name of the context", store.readContextName)
     .action(
       action(async (_, name: string) => {
-        removeContext(name);
+        store.removeContext(name);
         return { body: { success: 1, removed: name }, text: `Removed ${name}. Its key is valid as before.` };
       }),
     );

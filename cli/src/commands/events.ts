@@ -222,21 +222,17 @@ async function printHistory(client: EnvironmentClient, options: Options & { team
 
 /** The pages of a history between the times, newest first, until the limit if they are printed so. */
 async function* historyPages(client: EnvironmentClient, options: Options & { teamId: number }) {
-  const { teamId, cursor, since, limit = Number.POSITIVE_INFINITY } = options;
+  const { teamId, cursor, since, until, limit = Number.POSITIVE_INFINITY } = options;
+  const isAfter = (at: string) => until && Date.parse(at) >= until.getTime();
   let left = options.newestFirst ? limit : Number.POSITIVE_INFINITY;
   for (let next: string | null | undefined = cursor; next !== null && left > 0; ) {
     const page: HistoryPage = await client.historyPage({ teamId, cursor: next, pageSize: Math.min(left, EVENTS_MAX) });
-    const events = page.events.filter(isWithin(options));
+    const events = page.events.filter(({ at }) => !(since && Date.parse(at) < since.getTime()) && !isAfter(at));
     left -= events.length;
     next = since && Date.parse(page.searchedBackTo ?? "") < since.getTime() ? null : page.nextCursor;
     yield { ...page, events, nextCursor: next };
   }
 }
-
-const isWithin =
-  ({ since, until }: Options) =>
-  ({ at }: ChangeEvent): boolean =>
-    !(since && Date.parse(at) < since.getTime()) && !(until && Date.parse(at) >= until.getTime());
 
 const noteWait = ({ message }: Error) => console.error(`Waiting for the service: ${escapeInvisible(message)}`);
 

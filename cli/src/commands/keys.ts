@@ -127,9 +127,7 @@ async function listKeys(operator: OperatorClient, options: ListOptions): Promise
 }
 
 /** The keys of every environment, but for those into which a backup is being restored, and those whose database is damaged. */
-async function allKeys(
-  operator: OperatorClient,
-): Promise<Record<"restoring" | "damaged", string[]> & { keys: ApiKey[] }> {
+async function allKeys(operator: OperatorClient) {
   const keys: ApiKey[] = [];
   const restoring: string[] = [];
   const damaged: string[] = [];

@@ -85,8 +85,7 @@ const listCommand = () =>
     }),
   );
 
-const operatorsOf = (client: OperatorClient): Promise<Operator[]> =>
-  Array.fromAsync(client.listOperators({ pageSize: LIST_ITEMS_MAX }));
+const operatorsOf = (client: OperatorClient) => Array.fromAsync(client.listOperators({ pageSize: LIST_ITEMS_MAX }));
 
 const rollCommand = () =>
   serviceCommand("roll", {

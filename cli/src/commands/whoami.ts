@@ -33,9 +33,7 @@ export const command = (): Command =>
       const credential = anyCredential(options);
       if (!credential) throw new CommandError("Set API_KEY or OPERATOR_KEY in the environment, or give --key-file.");
       const caller = await callerOf(options.target.url, credential);
-      const rows = Object.entries(caller).map(([name, value]) => [name, textOf(value)]);
+      const rows = Object.entries(caller).map(([name, value]) => [name, [value ?? "-"].flat().join(", ")]);
       return { body: { success: 1, caller }, text: tableOf(rows) };
     }),
   );
-
-const textOf = (value: unknown): string => (Array.isArray(value) ? value.join(", ") : String(value ?? "-"));

@@ -22,7 +22,7 @@ export async function checkProviderKeys(texts: NodeJS.Dict<string>): Promise<Fin
   const answer = await fetched(url.value).catch(messageOf);
   if (typeof answer === "string")
     return [failed(CHECK, `SSO_JWKS_URL cannot be reached from this machine: ${answer}. ${KEYS_GO_ON}`)];
-  const count = answer.status === 200 ? keysIn(answer.body) : 0;
+  const count = answer.status === 200 ? (attempt(() => JwkSet.parse(JSON.parse(answer.body)).keys.length) ?? 0) : 0;
   if (count > 0) return [ok(CHECK, `SSO_JWKS_URL shows ${count} of the provider's keys`)];
   const none = `SSO_JWKS_URL shows no public keys (status ${answer.status}). Set it to the provider's jwks_uri.`;
   return [failed(CHECK, `${none} ${KEYS_GO_ON}`)];
@@ -33,18 +33,12 @@ const KEYS_GO_ON = "Until then, nobody signs in with the company; sign-in with k
 /** Fetches as workerd does for the service: by the certificates that the machine trusts, not by those of Node, and without a redirect. */
 async function fetched(url: string): Promise<{ status: number; body: string }> {
   const signal = AbortSignal.timeout(FIRST_ANSWER_MS_MAX);
-  const request = url.startsWith("https:")
-    ? requestByTls(url, { signal, ca: systemCertificates() })
-    : requestInClear(url, { signal });
+  // Node before 22.15 cannot read them, and trusts its own.
+  const ca = "getCACertificates" in tls ? tls.getCACertificates("system") : undefined;
+  const request = url.startsWith("https:") ? requestByTls(url, { signal, ca }) : requestInClear(url, { signal });
   const [response] = (await once(request.end(), "response")) as [IncomingMessage];
   return { status: response.statusCode ?? 0, body: await text(response) };
 }
 
-const keysIn = (body: string): number => attempt(() => JwkSet.parse(JSON.parse(body)).keys.length) ?? 0;
-
 /** Public keys, as RFC 7517 has them. */
 export const JwkSet = z.object({ keys: z.array(z.unknown()) });
-
-/** The certificates that the machine trusts. Node before 22.15 cannot read them, and trusts its own. */
-const systemCertificates = (): string[] | undefined =>
-  "getCACertificates" in tls ? tls.getCACertificates("system") : undefined;

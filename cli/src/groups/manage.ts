@@ -15,8 +15,7 @@ import { commandLine, described, type Options, outputOf, tableOfGroups, toWireGr
 type Client = EnvironmentClient;
 type Renaming = Options & { newId?: string };
 
-const existing = (client: Client, { id }: Options, named?: string): Promise<ListedGroup> =>
-  findExisting(client, groupNameOf(named, id));
+const existing = (client: Client, { id }: Options, named?: string) => findExisting(client, groupNameOf(named, id));
 
 type Listing = { prefix?: string; search?: string; notViewedFor?: number; state?: GroupState; limit: number };
 
@@ -130,11 +129,7 @@ export async function remove(client: Client, options: Options, named?: string): 
   return outputOf(deleted, `Group ${teamId} is deleted. ${isKept ? undo : "It cannot be restored."}`);
 }
 
-export async function restore(
-  client: Client,
-  options: Renaming & { rotateToken?: true },
-  named?: string,
-): Promise<Output> {
+export async function restore(client: Client, options: Renaming & { rotateToken?: true }, named?: string) {
   const { id, newId, rotateToken, reason } = options;
   const deleted = await findDeleted(client, groupNameOf(named, id));
   if (!deleted) {

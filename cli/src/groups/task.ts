@@ -14,8 +14,7 @@ export const described = ({ teamId, userGroupId, name }: ListedGroup): string =>
   `group ${teamId}, ${quoted(userGroupId)}, named ${quoted(name)}`;
 
 /** A command line to type, in the same environment. Never with `npx`, which outside of a clone runs a package of another author. */
-export const commandLine = (options: ServiceOptions, command: string): string =>
-  `ug groups ${command}${whereOf(options)}`;
+export const commandLine = (options: ServiceOptions, command: string) => `ug groups ${command}${whereOf(options)}`;
 
 export const outputOf = (group: ListedGroup, text: string): Output => ({
   body: { success: 1, user_group: toWireGroup(group) },

@@ -6,17 +6,11 @@ import { DAYS_MAX } from "../../../common/limits.ts";
 import { bundleOf } from "./bundle.ts";
 import { startService } from "./service.ts";
 
-/** Its address, its bootstrap token, and how to stop it. */
-export type OwnService = { url: URL; operatorToken: string; stop: () => Promise<void> };
-
 /**
  * Starts it on a free port, with its state in this folder. Its signing keys are random unless given. It purges no old events and
- * no deleted groups.
+ * no deleted groups. Returns its address, its bootstrap token, and how to stop it.
  */
-export async function startOwnService(
-  folder: string,
-  signingKeys = `k1:${randomBytes(32).toString("base64")}`,
-): Promise<OwnService> {
+export async function startOwnService(folder: string, signingKeys = `k1:${randomBytes(32).toString("base64")}`) {
   const bundle = bundleOf({ isNew: () => undefined });
   const state = join(folder, "state");
   mkdirSync(state, { recursive: true, mode: 0o700 });
@@ -25,5 +19,5 @@ export async function startOwnService(
   const kept = { EVENT_DAYS: String(DAYS_MAX), UNDO_DAYS: String(DAYS_MAX) };
   const variables = { ...bundle.settings.vars, PUBLIC_URL: "loopback", ...kept, ...secrets };
   const { port, stop } = await startService({ bundle, state, address: "127.0.0.1:0", variables, log: "ignore" });
-  return { url: new URL(`http://127.0.0.1:${port}`), operatorToken, stop: async () => void (await stop()) };
+  return { url: new URL(`http://127.0.0.1:${port}`), operatorToken, stop };
 }

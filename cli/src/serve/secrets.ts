@@ -63,11 +63,7 @@ function requireReadable(variables: Variables, { envFile, persistTo }: ServeOpti
 }
 
 /** What does nothing here, and is perhaps a mistake. */
-function warningsOf(
-  given: NodeJS.Dict<string>,
-  variables: Variables,
-  { envFile, clientAddressHeader }: ServeOptions,
-): string[] {
+function warningsOf(given: NodeJS.Dict<string>, variables: Variables, { envFile, clientAddressHeader }: ServeOptions) {
   const warnings: string[] = [];
   const file = shownFile(envFile);
   const unknown = unknownNames(given);

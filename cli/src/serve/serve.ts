@@ -158,12 +158,7 @@ async function greet(url: string, options: ServeOptions, variables: Variables): 
 }
 
 /** The credentials of the demo, and calls to copy; or why there are none. */
-async function introductionTo(
-  url: string,
-  shown: string,
-  options: ServeOptions,
-  variables: Variables,
-): Promise<string> {
+async function introductionTo(url: string, shown: string, options: ServeOptions, variables: Variables) {
   const { OPERATOR_TOKEN: operatorToken = "" } = variables;
   const keys = await demoKeys({ url, options, operatorToken }).catch((error: unknown) => {
     if (error instanceof NoDemoKeys) return error;

@@ -9,9 +9,6 @@ import { writePrivateFile } from "./private-files.ts";
 import { startWorkerd, type Workerd, type WorkerdOptions } from "./workerd.ts";
 import { CONFIG_FILE, configOf, textOf } from "./workerd-config.ts";
 
-/** The ids of all objects derive from this key, so another key would start with an empty state. `wrangler dev` uses the same one. */
-const uniqueKeyOf = (className: string) => `user-group-service-${className}`;
-
 /**
  * Without them, 3,000 requests at the same time leave twice as much memory, because V8 does not know of what workerd holds for them: a small
  * young generation, an early first collection of the old one, and `gc` for the Worker (collect-garbage.ts).
@@ -62,7 +59,8 @@ export function startService({
     extensions: [`(modules = [(name = "${RATE_LIMIT}", internal = true, ${embedded("rate-limit.js")})])`],
     modules: bundle.folder,
     compatibilityDate,
-    durableObjects: durableObjects.map((each) => ({ ...each, uniqueKey: uniqueKeyOf(each.className) })),
+    // The ids of all objects derive from this key, so another key would start with an empty state. `wrangler dev` uses the same one.
+    durableObjects: durableObjects.map((each) => ({ ...each, uniqueKey: `user-group-service-${each.className}` })),
     state,
     fromEnvironment: Object.keys(variables),
     v8Flags: [...V8_FLAGS, ...v8Flags],

@@ -18,5 +18,4 @@ export function openInput(file: string, name: string): { input: Readable; total:
 }
 
 /** The error of an input that cannot be read, with the code of its cause. */
-export const inputFailure = (code: string): CommandError =>
-  new CommandError(`The input could not be read to its end: ${code}.`);
+export const inputFailure = (code: string) => new CommandError(`The input could not be read to its end: ${code}.`);

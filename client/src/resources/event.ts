@@ -125,10 +125,7 @@ export function feedReader(connection: Connection, feed: Query = {}) {
     return page;
   }
 
-  async function* pagesOf(
-    { pollMs = POLL_MS, onFailure, ...input }: FollowInput,
-    options?: CallOptions,
-  ): AsyncGenerator<EventPage, void, undefined> {
+  async function* pagesOf({ pollMs = POLL_MS, onFailure, ...input }: FollowInput, options?: CallOptions) {
     milliseconds("pollMs", pollMs);
     let { cursor } = input;
     for (let failures = 0; ; ) {

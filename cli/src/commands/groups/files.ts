@@ -143,10 +143,7 @@ async function tryImport(service: Service, source: ImportSource, options: Import
   return { body, text: textOfPlan(plan, options) };
 }
 
-function textOfPlan(
-  { create, differing, same, refused, withoutZeros }: Plan,
-  { update, target }: ImportOptions,
-): string {
+function textOfPlan({ create, differing, same, refused, withoutZeros }: Plan, { update, target }: ImportOptions) {
   const verb = update ? "change" : "differs";
   const counted = update ? `change ${differing.length}, leave ${same}` : `leave ${same}, differs ${differing.length}`;
   return [

@@ -94,8 +94,7 @@ async function collected(pages: Groups) {
   return { rows, otherValues };
 }
 
-const cellsOf = (entries: [string, unknown][]): Map<string, string> =>
-  new Map(entries.map(([key, value]) => [key, cellOf(value)]));
+const cellsOf = (entries: [string, unknown][]) => new Map(entries.map(([key, value]) => [key, cellOf(value)]));
 
 const keysOf = (rows: readonly Row[], field: string): string[] =>
   [...new Set(rows.flatMap(({ objects }) => [...(objects.get(field)?.keys() ?? [])]))].toSorted();

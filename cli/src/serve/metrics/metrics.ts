@@ -86,10 +86,7 @@ export class Metrics {
     this.#seconds.observe(labels, request.milliseconds / 1000);
   }
 
-  #noteDamage(
-    { method, path, status }: RequestLine,
-    { problem, workspace, environment }: Record<string, unknown>,
-  ): void {
+  #noteDamage({ method, path, status }: RequestLine, { problem, workspace, environment }: Record<string, unknown>) {
     const [, name] = DAMAGED.exec(String(problem)) ?? [];
     if (name !== undefined) this.#damaged.add(name);
     if (status !== 200 || !REPAIRS.includes(`${method} ${path}`)) return;
