@@ -1,5 +1,3 @@
-import { clearLine, cursorTo } from "node:readline";
-
 const MS_BETWEEN_UPDATES = 100;
 
 /** Shows the progress of a command in a line on standard error if that is a terminal; otherwise it prints only its notes. */
@@ -33,7 +31,7 @@ export class Progress implements Disposable {
   /** Removes the progress. */
   [Symbol.dispose](): void {
     if (!this.#isShown) return;
-    cursorTo(process.stderr, 0);
-    clearLine(process.stderr, 0);
+    process.stderr.cursorTo(0);
+    process.stderr.clearLine(0);
   }
 }
