@@ -12,9 +12,6 @@ const COLUMNS = ["client", "version", "create/update/rotate/view/delete", "chunk
 /** The longest outcome. */
 const WIDEST_OUTCOME = "body_required";
 
-/** A client that may run, and its version; none if it is not installed. */
-type Entry = { client: Client; version: string | undefined };
-
 /** Checks that the service responds there, and takes the key. */
 async function checkTarget(url: URL, key: string): Promise<Target> {
   const call = { method: "GET", credential: key };
@@ -25,42 +22,36 @@ async function checkTarget(url: URL, key: string): Promise<Target> {
   return { url: url.origin, key };
 }
 
-/** Prints a row for a client that is installed, and returns the notes for below the table. */
-async function runClient({ client, version = "" }: Entry, target: Target, widths: number[]) {
-  const outcomes: Outcome[] = [
-    await checkExample(client, target),
-    await checkLostBody(client.chunked, target),
-    await checkLostBody(client.noLength, target),
-  ];
-  console.info(lineOf([client.name, version, ...outcomes.map(({ result }) => result)], widths));
+/** Runs a client that is installed. Returns its outcomes, and the notes for below the table. */
+async function runClient(client: Client, target: Target) {
+  const losses = [client.chunked, client.noLength];
+  const outcomes: Outcome[] = [await checkExample(client, target)];
+  for (const loss of losses) outcomes.push(await checkLostBody(loss, target));
   const failures = outcomes.flatMap(({ ok, detail }, index) =>
     ok ? [] : [`${client.name}, ${COLUMNS[index + 2]}: ${detail}`],
   );
-  const limits = [client.chunked, client.noLength].flatMap((loss) =>
-    "cannot" in loss ? [`${client.name} cannot: it ${loss.cannot}.`] : [],
-  );
-  return { hasFailed: failures.length > 0, notes: [...failures, ...limits] };
+  const limits = losses.flatMap((loss) => ("cannot" in loss ? [`${client.name} cannot: it ${loss.cannot}.`] : []));
+  const state = failures.length > 0 ? ("failed" as const) : ("worked" as const);
+  return { state, cells: outcomes.map(({ result }) => result), notes: [...failures, ...limits] };
 }
 
-async function runClients(entries: readonly Entry[], target: Target): Promise<void> {
+async function runClients(clients: readonly Client[], target: Target): Promise<void> {
+  const installed = clients.map((client) => ({ client, version: client.version() }));
   const widths = widthsOf([
     COLUMNS,
-    ...entries.map(({ client, version = "" }) => [client.name, version, ...Array(3).fill(WIDEST_OUTCOME)]),
+    ...installed.map(({ client: { name }, version = "" }) => [name, version, ...Array(3).fill(WIDEST_OUTCOME)]),
   ]);
-  const notes: string[] = [];
+  const allNotes: string[] = [];
   const count = { worked: 0, failed: 0, skipped: 0 };
   console.info(lineOf(COLUMNS, widths));
-  for (const entry of entries) {
-    if (entry.version === undefined) {
-      count.skipped += 1;
-      console.info(lineOf([entry.client.name, "-", `skipped: ${entry.client.needs} is missing`], widths));
-      continue;
-    }
-    const outcome = await runClient(entry, target, widths);
-    count[outcome.hasFailed ? "failed" : "worked"] += 1;
-    notes.push(...outcome.notes);
+  for (const { client, version } of installed) {
+    const missing = { state: "skipped" as const, cells: [`skipped: ${client.needs} is missing`], notes: [] };
+    const { state, cells, notes } = version === undefined ? missing : await runClient(client, target);
+    console.info(lineOf([client.name, version ?? "-", ...cells], widths));
+    count[state] += 1;
+    allNotes.push(...notes);
   }
-  if (notes.length > 0) console.info(`\n${notes.join("\n")}`);
+  if (allNotes.length > 0) console.info(`\n${allNotes.join("\n")}`);
   console.info(`\n${count.worked} worked, ${count.failed} failed, ${count.skipped} skipped`);
   process.exitCode = count.failed > 0 ? 1 : 0;
 }
@@ -76,10 +67,7 @@ async function run(names: string[], { url }: { url?: string }): Promise<void> {
   const key = apiKeyFrom(process.env);
   const target = await checkTarget(serviceUrl(url, process.env), key);
   const named = CLIENTS.filter(({ name }) => names.length === 0 || names.includes(name));
-  await runClients(
-    named.map((client) => ({ client, version: client.version() })),
-    target,
-  );
+  await runClients(named, target);
 }
 
 await runTool(

@@ -1,20 +1,14 @@
 import { spawnSync } from "node:child_process";
 import { DatabaseSync } from "node:sqlite";
-import { afterAll, beforeAll, describe, inject, it } from "vitest";
-import { OperatorClient, UserGroupClient } from "../../../client/src/index.ts";
+import { afterAll, beforeAll, describe, it } from "vitest";
 import { runReport } from "../../../examples/embedding/customer-databases.ts";
 import { bindTemplate } from "../../../src/domain/sql/template.ts";
 import { hasPostgres, type Postgres, startPostgres } from "../../support/node/postgres.ts";
+import { groupsOfWorkspace } from "../../support/node/workspace.ts";
 
 /** The recipes of verifying.md in real databases, and the placeholders in real drivers of Python. */
 
-const { url, operatorToken } = inject("service");
-let groups: UserGroupClient;
-beforeAll(async () => {
-  const operator = new OperatorClient({ url, operatorKey: operatorToken });
-  const { key } = await operator.issueKey({ workspace: "databases", environment: "Customer", name: "backend" });
-  groups = new UserGroupClient({ url, apiKey: key });
-});
+const groups = await groupsOfWorkspace("databases", { environment: "Customer" });
 
 const sessionOf = async (userGroupId: string) => (await groups.mintSession({ userGroupId })).token;
 

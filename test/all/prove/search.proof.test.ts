@@ -6,11 +6,9 @@ import fc from "fast-check";
 import { afterAll, beforeAll, describe, it } from "vitest";
 import { report, runs } from "../../proof/effort.ts";
 import { RESET } from "../../support/node/correct-schemas.ts";
-import { hasPostgres } from "../../support/node/postgres.ts";
+import { hasPostgres, skippedWithoutPostgres } from "../../support/node/postgres.ts";
 import { type Engine, pasted, proofOf, startServer } from "../../support/node/prover.ts";
 import { foreignIn, type Readable, readEverything, rowsIn } from "../../support/node/readable.ts";
-
-const skipped = hasPostgres ? "" : ", skipped: Debian's PostgreSQL is missing";
 
 const uuid = (number: number) => `00000000-0000-0000-0000-00000000000${number}`;
 /** A number and a text of customers 1 and 2, and of others, whose ids are easily taken for theirs. */
@@ -236,7 +234,7 @@ describe("a random search for a wrong proof", () => {
     );
   };
 
-  it.skipIf(!hasPostgres)(`finds none${skipped}`, async ({ expect }) => {
+  it.skipIf(!hasPostgres)(`finds none${skippedWithoutPostgres}`, async ({ expect }) => {
     const tally = { databases: 0, statements: 0, refused: 0, proven: 0, "proven after fixes": 0 };
     await fc.assert(
       fc.asyncProperty(fc.array(fc.nat({ max: 9999 }), { minLength: 200, maxLength: 200 }), async (dice) => {

@@ -2,15 +2,16 @@ import { createServer } from "node:http";
 import { type AddressInfo, createServer as createTcpServer } from "node:net";
 import { text } from "node:stream/consumers";
 import { afterAll, beforeAll, describe, inject, it, onTestFinished } from "vitest";
-import { OperatorClient, ViewerClient } from "../../../client/src/index.ts";
+import { ViewerClient } from "../../../client/src/index.ts";
 import { environmentsOf, sessionOf } from "../../support/node/environments.ts";
 import { KIT_MODULES, skippedWithout, startPython } from "../../support/node/python.ts";
 import { forgedSessions, mintSessions } from "../../support/node/sessions.ts";
 import { type Reply, refusal, standIn } from "../../support/node/stand-in.ts";
+import { keyOfWorkspace } from "../../support/node/workspace.ts";
 
 /** A product with the kit of Python in each framework, with the page's client and the real service. */
 
-const { url, operatorToken } = inject("service");
+const { url } = inject("service");
 const ORIGIN = "https://app.example.com";
 const { audience, own, foreign } = await environmentsOf("python-kit");
 
@@ -24,12 +25,7 @@ type Framework = keyof typeof FRAMEWORKS;
 type Options = { serviceUrl?: string; env?: NodeJS.ProcessEnv };
 type Ask = { method?: string; origin?: string | undefined };
 
-let mintingKey = "";
-beforeAll(async () => {
-  const operator = new OperatorClient({ url, operatorKey: operatorToken });
-  const key = { workspace: "python-kit", environment: "Testing", name: "pages", scopes: ["sessions:create"] } as const;
-  mintingKey = (await operator.issueKey({ ...key, scopes: [...key.scopes] })).key;
-});
+const mintingKey = await keyOfWorkspace("python-kit", { name: "pages", scopes: ["sessions:create"] });
 
 /** Starts the product. */
 async function startProduct(framework: Framework, { serviceUrl = url, env = {} }: Options = {}) {

@@ -1,13 +1,13 @@
 import { readFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, inject, it, onTestFinished } from "vitest";
-import { OperatorClient } from "../../../client/src/index.ts";
 import { adapted, ordersOf } from "../../support/node/orders-database.ts";
-import { hasPostgres, type Postgres } from "../../support/node/postgres.ts";
+import { hasPostgres, type Postgres, skippedWithoutPostgres } from "../../support/node/postgres.ts";
 import { KIT_MODULES, skippedWithout, startPython } from "../../support/node/python.ts";
+import { keyOfWorkspace } from "../../support/node/workspace.ts";
 
 /** What the guides show in Python, run as it is. */
 
-const { url, operatorToken } = inject("service");
+const { url } = inject("service");
 const ORIGIN = "https://app.example.com";
 const { environments, recipe, startOrders } = await ordersOf("python-pages");
 const { own, audience } = environments;
@@ -20,12 +20,9 @@ const [endpoints = "", flask = "", fastapi = ""] = blocksOf("server-kit");
 const [rows = ""] = blocksOf("verifying");
 const [bound = ""] = blocksOf("dashboards");
 
-let apiKey = "";
+const apiKey = await keyOfWorkspace("python-pages");
 let postgres: Postgres | undefined;
 beforeAll(async () => {
-  const operator = new OperatorClient({ url, operatorKey: operatorToken });
-  const key = { workspace: "python-pages", environment: "Testing", name: "pages" } as const;
-  apiKey = (await operator.issueKey(key)).key;
   if (!hasPostgres) return;
   postgres = await startOrders(recipe("embedding/row-level-security.sql"));
   await postgres.run(`CREATE SCHEMA bound; GRANT USAGE ON SCHEMA bound TO backend;
@@ -67,9 +64,7 @@ describe("the guides in Python", () => {
     });
   }
 
-  const missing = hasPostgres
-    ? skippedWithout(...KIT_MODULES, "flask", "psycopg")
-    : ", skipped: Debian's PostgreSQL is missing";
+  const missing = skippedWithoutPostgres || skippedWithout(...KIT_MODULES, "flask", "psycopg");
   it.skipIf(missing)(`show the rows of a customer alone${missing}`, async ({ expect }) => {
     const { post, get } = await start("Flask", flask);
     const { session } = Object(await (await post("/session")).json());

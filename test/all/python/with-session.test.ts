@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, inject, it } from "vitest";
 import { outcomeOf } from "../../support/node/commands.ts";
 import { ordersOf } from "../../support/node/orders-database.ts";
-import { hasPostgres, type Postgres } from "../../support/node/postgres.ts";
+import { hasPostgres, type Postgres, skippedWithoutPostgres } from "../../support/node/postgres.ts";
 import { KIT_MODULES, skippedWithout, withKit } from "../../support/node/python.ts";
 import { runIn } from "../../support/node/service.ts";
 
@@ -33,9 +33,7 @@ describe("with_session", () => {
   afterAll(() => postgres?.stop());
 
   for (const { name, modules, autocommit } of DRIVERS) {
-    const skipped = hasPostgres
-      ? skippedWithout(...KIT_MODULES, ...modules)
-      : ", skipped: Debian's PostgreSQL is missing";
+    const skipped = skippedWithoutPostgres || skippedWithout(...KIT_MODULES, ...modules);
     it.skipIf(skipped)(
       `shows each person their own rows with ${name}, and lets nothing outlive it${skipped}`,
       async ({ expect }) => {

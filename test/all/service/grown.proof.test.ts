@@ -2,8 +2,8 @@ import { rmSync } from "node:fs";
 import { request } from "undici";
 import { inject, it, onTestFinished } from "vitest";
 import { type Bundle, bundleOf } from "../../../cli/src/serve/bundle.ts";
-import { OperatorClient } from "../../../client/src/index.ts";
 import { databasesIn, fill } from "../../../tools/bench/fill.ts";
+import { issueKey } from "../../../tools/bench/service.ts";
 import { report } from "../../proof/effort.ts";
 import { startLoad } from "../../support/node/gated-load.ts";
 import { recorded } from "../../support/node/releases.ts";
@@ -77,8 +77,7 @@ it("1.0's database, grown large, is upgraded and rolled back under load without 
   onTestFinished(() => rmSync(state.folder, { recursive: true, force: true }));
   let service = await startSkewed([before], before, state);
   onTestFinished(() => service.stop());
-  const operator = new OperatorClient({ url: service.url, operatorKey: service.operatorToken });
-  const { key } = await operator.issueKey({ workspace: "acme", environment: "Testing", name: "load" });
+  const key = await issueKey(service.url, "acme");
   const load = startLoad({ url: service.url, isOlder: true }, { key, operatorToken: service.operatorToken });
   const use = () => waitUntil(() => load.rounds() >= 1, "the service was used");
   const exchange = async (bundle: Bundle, meanwhile = () => {}) => {

@@ -2,12 +2,8 @@ import { rmSync } from "node:fs";
 import fc from "fast-check";
 import { describe, it, onTestFinished } from "vitest";
 import { type Bundle, bundleOf } from "../../../cli/src/serve/bundle.ts";
-import {
-  type NumberedGroup,
-  OperatorClient,
-  UserGroupClient,
-  UserGroupServiceError,
-} from "../../../client/src/index.ts";
+import { type NumberedGroup, UserGroupClient, UserGroupServiceError } from "../../../client/src/index.ts";
+import { issueKey } from "../../../tools/bench/service.ts";
 import { runs } from "../../proof/effort.ts";
 import { RELEASES, recorded } from "../../support/node/releases.ts";
 import { newState, startSkewed } from "../../support/node/skewed-workerd.ts";
@@ -87,7 +83,7 @@ const expectedOf = (model: Map<number, Expected>) =>
     [...model].map(([teamId, { types, name, state }]) => {
       const at = (type: string, undone: string) => {
         const [last, end] = [types.indexOf(type), types.indexOf(undone)];
-        return last !== -1 && (end === -1 || last < end) && state !== "purged" ? ["backend"] : [];
+        return last !== -1 && (end === -1 || last < end) && state !== "purged" ? ["acme"] : [];
       };
       const endedBy = [
         ...at("user_group.suspended", "user_group.resumed"),
@@ -116,14 +112,9 @@ describe.for(RELEASES)("histories that release %s and this one have written", (r
         let serial = 0;
         try {
           for (const [index, changes] of phases.entries()) {
-            const service = await startSkewed(
-              [index % 2 === 0 ? before : after],
-              index % 2 === 0 ? before : after,
-              state,
-            );
-            const operator = new OperatorClient({ url: service.url, operatorKey: service.operatorToken });
-            const environment = { workspace: "acme", environment: "Testing" } as const;
-            key ||= (await operator.issueKey({ ...environment, name: "backend" })).key;
+            const release = index % 2 === 0 ? before : after;
+            const service = await startSkewed([release], release, state);
+            key ||= await issueKey(service.url, "acme");
             const client = new UserGroupClient({ url: service.url, apiKey: key });
             try {
               for (const change of changes) {
@@ -149,9 +140,8 @@ it("searches and histories are refused with 503 while Durable Objects of 1.0.0 a
 }) => {
   const service = await startSkewed([now()], recorded("1.0.0").worker);
   onTestFinished(service.stop);
-  const operator = new OperatorClient({ url: service.url, operatorKey: service.operatorToken });
-  const { key } = await operator.issueKey({ workspace: "acme", environment: "Testing", name: "backend" });
-  const client = new UserGroupClient({ url: service.url, apiKey: key, retries: 0 });
+  const apiKey = await issueKey(service.url, "acme");
+  const client = new UserGroupClient({ url: service.url, apiKey, retries: 0 });
   const { teamId } = (await client.ensure({ userGroupId: "acme" })).group;
   const codeOf = (call: Promise<unknown>) =>
     call.then(

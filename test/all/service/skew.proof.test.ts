@@ -1,7 +1,7 @@
 import { rmSync } from "node:fs";
 import { inject, it, onTestFinished } from "vitest";
 import { type Bundle, bundleOf } from "../../../cli/src/serve/bundle.ts";
-import { OperatorClient } from "../../../client/src/index.ts";
+import { issueKey } from "../../../tools/bench/service.ts";
 import { report } from "../../proof/effort.ts";
 import { startLoad } from "../../support/node/gated-load.ts";
 import { GROWN_GROUPS, GROWN_OBJECTS, GROWN_SESSIONS } from "../../support/node/next-release.ts";
@@ -42,9 +42,7 @@ it.for(RELEASES)(
     let service = await startSkewed([before], before, state);
     onTestFinished(() => service.stop());
     const { url, operatorToken } = service;
-    const operator = new OperatorClient({ url, operatorKey: operatorToken });
-    const { key } = await operator.issueKey({ workspace: "acme", environment: "Testing", name: "load" });
-    const load = startLoad({ url, isOlder: true }, { key, operatorToken });
+    const load = startLoad({ url, isOlder: true }, { key: await issueKey(url, "acme"), operatorToken });
     for (const [workers, objects] of steps) {
       await waitUntil(() => load.rounds() >= roundsOfStep, "the service was used");
       await load.hold();

@@ -1,7 +1,8 @@
 import { rmSync } from "node:fs";
 import { afterAll, beforeAll, describe, it, onTestFinished } from "vitest";
 import { type Bundle, bundleOf } from "../../../cli/src/serve/bundle.ts";
-import { OperatorClient, UserGroupClient } from "../../../client/src/index.ts";
+import { UserGroupClient } from "../../../client/src/index.ts";
+import { issueKey } from "../../../tools/bench/service.ts";
 import { GROWN_OBJECTS, GROWN_SESSIONS } from "../../support/node/next-release.ts";
 import { PREVIOUS_RELEASE, recorded } from "../../support/node/releases.ts";
 import { bundleWith, type Edit, newState, startSkewed } from "../../support/node/skewed-workerd.ts";
@@ -93,11 +94,8 @@ describe.for(PAIRS)("in a gradual deployment of the release after $name", ({ now
     const state = newState();
     onTestFinished(() => rmSync(state.folder, { recursive: true, force: true }));
     const clients = async (bundle: Bundle, apiKey?: string) => {
-      const { url, operatorToken, stop } = await startSkewed([bundle], bundle, state);
-      const operator = new OperatorClient({ url, operatorKey: operatorToken });
-      const issued = async () =>
-        (await operator.issueKey({ workspace: "acme", environment: "Testing", name: "x" })).key;
-      const key = apiKey ?? (await issued());
+      const { url, stop } = await startSkewed([bundle], bundle, state);
+      const key = apiKey ?? (await issueKey(url, "acme"));
       return { key, stop, groups: new UserGroupClient({ url, apiKey: key }), url };
     };
     const before = await clients(now);
@@ -138,10 +136,8 @@ describe.for(PAIRS)("in a gradual deployment of the release after $name", ({ now
 
 it("a mint by a directory of 1.1 has no viewer_ended_ms_ago, which that does not know", async ({ expect }) => {
   const mintedBy = async (objects: Bundle) => {
-    const { url, operatorToken, stop } = await startSkewed([thisRelease()], objects);
-    const operator = new OperatorClient({ url, operatorKey: operatorToken });
-    const { key } = await operator.issueKey({ workspace: "acme", environment: null, name: "backend" });
-    const groups = new UserGroupClient({ url, apiKey: key });
+    const { url, stop } = await startSkewed([thisRelease()], objects);
+    const groups = new UserGroupClient({ url, apiKey: await issueKey(url, "acme") });
     const person = { userGroupId: "acme", viewerId: "ann" };
     await groups.ensure({ userGroupId: "acme" });
     await groups.endSessions(person);

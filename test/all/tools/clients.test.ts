@@ -1,15 +1,13 @@
-import { once } from "node:events";
 import { readdirSync, writeFileSync } from "node:fs";
 import { basename, join } from "node:path";
-import type { Readable } from "node:stream";
-import { text } from "node:stream/consumers";
 import { describe, inject, it } from "vitest";
-import { OperatorClient } from "../../../client/src/index.ts";
 import { CLIENTS, type Client, checkExample, checkLostBody, runExample } from "../../../tools/clients/matrix.ts";
+import { outcomeOf } from "../../support/node/commands.ts";
 import { newFolder } from "../../support/node/new-folder.ts";
 import { runNode } from "../../support/node/service.ts";
+import { keyOfWorkspace } from "../../support/node/workspace.ts";
 
-const { url, key, operatorToken } = inject("service");
+const { url, key } = inject("service");
 const service = { url, key };
 
 /** Changes the end of a key, so that it is well formed and forged. */
@@ -105,23 +103,9 @@ describe("the matrix", () => {
   });
 });
 
-/** A key that may only read. */
-async function newReadKey(): Promise<string> {
-  const operator = new OperatorClient({ url, operatorKey: operatorToken });
-  const input = { workspace: "clients", environment: "Testing", name: "reader", access: "read" } as const;
-  return (await operator.issueKey(input)).key;
-}
-
 describe("npm run clients", () => {
-  const clients = async (args: string[], env: NodeJS.ProcessEnv = {}) => {
-    const child = runNode(".", ["tools/clients.ts", ...args], { API_KEY: key, ...env });
-    const [stdout, stderr] = await Promise.all([
-      text(child.stdout as Readable),
-      text(child.stderr as Readable),
-      once(child, "close"),
-    ]);
-    return { status: child.exitCode, stdout, stderr };
-  };
+  const clients = (args: string[], env: NodeJS.ProcessEnv = {}) =>
+    outcomeOf(runNode(".", ["tools/clients.ts", ...args], { API_KEY: key, ...env }));
 
   it("prints a row for each named client, and counts", async ({ expect }) => {
     const { status, stdout } = await clients(["--url", url, "fetch", "undici"]);
@@ -130,14 +114,14 @@ describe("npm run clients", () => {
     );
     expect(stdout).toMatch(/^undici +7[.\d]+ +worked +arrives +cannot$/m);
     expect(stdout).toMatch(/^fetch +24[.\d]+ +worked +throws itself +throws itself$/m);
-    expect(stdout).toMatch(/\n2 worked, 0 failed, 0 skipped\n$/);
+    expect(stdout).toMatch(/\n2 worked, 0 failed, 0 skipped$/);
     expect(status).toBe(0);
   });
 
   it("skips a client that is not installed, and names what is missing", async ({ expect }) => {
     const { status, stdout } = await clients(["--url", url, "Perl HTTP::Tiny", "fetch"], { PATH: "/nonexistent" });
     expect(stdout).toMatch(/^Perl HTTP::Tiny +- +skipped: perl with HTTP::Tiny and JSON::PP is missing$/m);
-    expect(stdout).toMatch(/\n1 worked, 0 failed, 1 skipped\n$/);
+    expect(stdout).toMatch(/\n1 worked, 0 failed, 1 skipped$/);
     expect(status).toBe(0);
   });
 
@@ -151,16 +135,16 @@ describe("npm run clients", () => {
       expect(stdout).toMatch(
         new RegExp(`^Python ${module} +- +skipped: python3 with the module ${module} is missing$`, "m"),
       );
-      expect(stdout).toMatch(/\n0 worked, 0 failed, 1 skipped\n$/);
+      expect(stdout).toMatch(/\n0 worked, 0 failed, 1 skipped$/);
       expect(status).toBe(0);
     },
   );
 
   it("fails when a client does, and does not print the key", async ({ expect }) => {
-    const readKey = await newReadKey();
+    const readKey = await keyOfWorkspace("clients", { access: "read" });
     const { status, stdout } = await clients(["--url", url, "fetch"], { API_KEY: readKey });
     expect(stdout).toMatch(/^fetch, create\/update\/rotate\/view\/delete: .*user_group_not_found/ms);
-    expect(stdout).toMatch(/\n0 worked, 1 failed, 0 skipped\n$/);
+    expect(stdout).toMatch(/\n0 worked, 1 failed, 0 skipped$/);
     expect(stdout.includes(readKey)).toBe(false);
     expect(status).toBe(1);
   });
@@ -175,13 +159,13 @@ describe("npm run clients", () => {
 
   it("calls the service at SERVICE_URL when there is no --url", async ({ expect }) => {
     const { status, stdout } = await clients(["fetch"], { SERVICE_URL: url });
-    expect(stdout).toMatch(/\n1 worked, 0 failed, 0 skipped\n$/);
+    expect(stdout).toMatch(/\n1 worked, 0 failed, 0 skipped$/);
     expect(status).toBe(0);
   });
 
   it("does not print a key that cannot be in a header", async ({ expect }) => {
     const { status, stdout, stderr } = await clients(["--url", url, "fetch"], { API_KEY: `${key}\n${key}` });
-    expect(stderr).toBe("API_KEY is not an API key: it holds characters other than letters, digits, _ and -.\n");
+    expect(stderr).toBe("API_KEY is not an API key: it holds characters other than letters, digits, _ and -.");
     expect(stdout).toBe("");
     expect(status).toBe(1);
   });

@@ -15,8 +15,9 @@ const programs = versions
   .map((version) => join(PACKAGES, version, "bin"))
   .find((bin) => existsSync(join(bin, "initdb")));
 
-/** Whether PostgreSQL is installed; the names of the tests that need it say so. */
 export const hasPostgres = programs !== undefined;
+/** The end of the name of a test that needs PostgreSQL. */
+export const skippedWithoutPostgres = hasPostgres ? "" : ", skipped: Debian's PostgreSQL is missing";
 
 /** PostgreSQL refuses to run as root. */
 function ordinaryUser(): { uid: number; gid: number } | undefined {

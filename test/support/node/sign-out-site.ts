@@ -1,15 +1,14 @@
 import { describe, inject, it, vi } from "vitest";
-import { OperatorClient, UserGroupClient, ViewerClient } from "../../../client/src/index.ts";
+import { UserGroupClient, ViewerClient } from "../../../client/src/index.ts";
 import { requireSession } from "../../../client/src/server.ts";
 import { freePort } from "./free-port.ts";
 import type { Person, StartServer } from "./kit-servers.ts";
+import { keyOfWorkspace } from "./workspace.ts";
 
-const { url, operatorToken } = inject("service");
-const operator = new OperatorClient({ url, operatorKey: operatorToken });
+const { url } = inject("service");
 const COOKIE = "sid=1";
 
-const issued = await operator.issueKey({ workspace: "sign-out", environment: "Customer", name: "writer" });
-export const apiKey = issued.key;
+export const apiKey = await keyOfWorkspace("sign-out", { environment: "Customer", name: "writer" });
 export const groups = new UserGroupClient({ url, apiKey });
 
 export const codeOf = (call: Promise<unknown>): Promise<unknown> =>

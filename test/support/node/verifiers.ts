@@ -1,10 +1,10 @@
 import { spawn } from "node:child_process";
 import { availableParallelism } from "node:os";
 import { describe, inject, it } from "vitest";
-import { OperatorClient, UserGroupClient } from "../../../client/src/index.ts";
 import { outcomeOf } from "./commands.ts";
 import { forgedSessions, mintSessions } from "./sessions.ts";
 import { standIn } from "./stand-in.ts";
+import { groupsOfWorkspace } from "./workspace.ts";
 
 export const AUDIENCE = "verifiers/Customer";
 /** An id that is not what it seems to be, in SQL, in JSON and in a terminal. */
@@ -77,10 +77,8 @@ export const testVerifiers = (verifiers: readonly Verifier[]) =>
     });
 
     it.skipIf(!isThere)(`names the same group after its id went to another one${skipped}`, async ({ expect }) => {
-      const { url, operatorToken } = inject("service");
-      const operator = new OperatorClient({ url, operatorKey: operatorToken });
-      const environment = { workspace: "verifiers", environment: "Customer" } as const;
-      const groups = new UserGroupClient({ url, apiKey: (await operator.issueKey({ ...environment, name })).key });
+      const { url } = inject("service");
+      const groups = await groupsOfWorkspace("verifiers", { environment: "Customer", name });
       const { group } = await groups.ensure({ userGroupId: HOSTILE_ID });
       const { token } = await groups.mintSession({ userGroupId: HOSTILE_ID, viewerId: "jane", includeVariables: true });
       await groups.update({ userGroupId: HOSTILE_ID, newUserGroupId: `renamed ${group.teamId}` });
