@@ -1,5 +1,6 @@
 import { dereference, type Schema, validate } from "@cfworker/json-schema";
 import openapi from "../../public/openapi.json";
+import { resolve as resolveIn } from "../../tools/site/document.ts";
 
 type Reference = { $ref: string };
 type Parameter = { name: string; in: "path" | "query" | "header"; example?: unknown };
@@ -19,14 +20,8 @@ const document = structuredClone(openapi) as unknown as Schema & {
 };
 const schemas = dereference(document);
 
-const isReference = (value: object): value is Reference => "$ref" in value;
-
 /** The object that a reference names. */
-export function resolve<Value extends object>(value: Value | Reference): Value {
-  if (!isReference(value)) return value;
-  const steps = value.$ref.slice("#/".length).split("/");
-  return steps.reduce<unknown>((object, step) => (object as Record<string, unknown>)[step], document) as Value;
-}
+export const resolve = <Value extends object>(value: Value | Reference): Value => resolveIn(document, value);
 
 export const { paths } = document;
 

@@ -2,12 +2,12 @@
 import { createHash } from "node:crypto";
 import { existsSync, globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { hashesOf, type KitFile, type KitPart, type KitVersion } from "./kit-file.ts";
+import { hashesOf, type KitFile, type KitVersion } from "./kit-file.ts";
 import { compileClient, packageOf, viewerOf } from "./package.ts";
-import { wheel } from "./wheel.ts";
+import { wheelOf } from "./wheel.ts";
 
 /** The kit of a version, without the viewers of older releases, and its hash, in which the version does not count. */
-type Kit = { version: string; hash: string; files: KitFile[] };
+type Kit = { version: string; hash: string; viewer: KitFile; files: KitFile[] };
 
 /** What is recorded of a release: the hash of its kit, and of its viewer as an import map has it. */
 type Release = { kit: string; viewer: string };
@@ -18,31 +18,12 @@ const HASH_DIGITS = 12;
 /** Any version: the hash must not depend on the version that is made of it. */
 const NO_VERSION: KitVersion = { npm: "0.0.0", python: "0.0.0" };
 
-/** The parts of the kit of the project in the folder `root`. A further file joins here. */
-async function partsOf(root: string): Promise<KitPart[]> {
+/** Makes the kit of the project in the folder `root`, and the client in its `client/dist/`. A further file joins here. */
+async function kitOf(root: string): Promise<Kit> {
   const client = compileClient(root);
   for (const { path, content } of client) write(join(root, "client", path), content);
-  return [await packageOf(root, client), viewerOf(client), wheelOf(root)];
-}
-
-/** The file that pip installs. */
-const wheelOf =
-  (root: string): KitPart =>
-  ({ python }) => {
-    const { name, content } = wheel(root, python);
-    // By its address: an index may have a stranger's package of the same name.
-    const url = `http://localhost:8787/kit/${name.replace("+", "%2B")}`;
-    return {
-      name,
-      content,
-      title: "For servers in Python",
-      lines: `pip install ${url}#sha256=${hashesOf(content).sha256}`,
-    };
-  };
-
-/** Makes the kit of the project in the folder `root`, and the client in its `client/dist/`. */
-async function kitOf(root: string): Promise<Kit> {
-  const parts = await partsOf(root);
+  const viewer = viewerOf(client);
+  const parts = [await packageOf(root, client), viewer, wheelOf(root)];
   const content = createHash("sha256");
   for (const part of parts) content.update(part(NO_VERSION).content);
   const hash = content.digest("hex");
@@ -53,7 +34,7 @@ async function kitOf(root: string): Promise<Kit> {
   const version = isReleased
     ? { npm: next, python: next }
     : { npm: `${next}-dev.${short}`, python: `${next}.dev0+${short}` };
-  return { version: version.npm, hash, files: parts.map((part) => part(version)) };
+  return { version: version.npm, hash, viewer: viewer(version), files: parts.map((part) => part(version)) };
 }
 
 /**
@@ -62,15 +43,14 @@ async function kitOf(root: string): Promise<Kit> {
  * @throws if the viewer of a release is not the one that was recorded.
  */
 export async function writeKit(root: string, output: string): Promise<KitFile[]> {
-  const { version, files } = await kitOf(root);
+  const { version, viewer, files } = await kitOf(root);
   const all = [...files, ...olderViewers(root, files)];
-  const viewer = files.find(({ name }) => name.startsWith("viewer-"));
   const listed = {
     version,
     files: all.map(({ name, content }) => ({ name, bytes: content.length, ...hashesOf(content) })),
   };
   const written = new Map(all.map(({ name, content }) => [name, content]));
-  if (viewer) written.set("viewer.js", viewer.content);
+  written.set("viewer.js", viewer.content);
   written.set("files.json", Buffer.from(`${JSON.stringify(listed, undefined, 2)}\n`));
   for (const [name, content] of written) write(join(output, "kit", name), content);
   for (const name of globSync("*.{js,tgz,whl}", { cwd: join(output, "kit") }))
@@ -80,10 +60,8 @@ export async function writeKit(root: string, output: string): Promise<KitFile[]>
 
 /** Records the kit of the version in CHANGELOG.md: its names then have no hash. Returns that version. */
 export async function recordKit(root: string): Promise<string> {
-  const { hash, files } = await kitOf(root);
+  const { hash, viewer } = await kitOf(root);
   const version = nextVersion(root);
-  const viewer = files.find(({ name }) => name.startsWith("viewer-"));
-  if (!viewer) throw new Error("The kit has no viewer.");
   const records = { ...recordsIn(root), [version]: { kit: hash, viewer: hashesOf(viewer.content).integrity } };
   write(join(root, dirname(RECORDS), `viewer-${version}.js`), viewer.content);
   write(join(root, RECORDS), `${JSON.stringify(records, undefined, 2)}\n`);

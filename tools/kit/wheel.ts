@@ -3,6 +3,7 @@ import { createHash } from "node:crypto";
 import { globSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { crc32 } from "node:zlib";
+import { hashesOf, type KitPart } from "./kit-file.ts";
 
 type Entry = { path: string; content: Buffer };
 
@@ -11,22 +12,28 @@ const DATE = ((1985 - 1980) << 9) | (10 << 5) | 26;
 /** Version 2.0 of the format, names in UTF-8, and a file that is stored as it is: how it is compressed would depend on Node's zlib. */
 const STORED = Buffer.from([20, 0, 0, 0x08, 0, 0]);
 
-/** Makes the wheel of the project in the folder `root` for a version, as PEP 440 writes it (PEP 427). */
-export function wheel(root: string, version: string): { name: string; content: Buffer } {
-  const folder = join(root, "python");
-  const modules = globSync("user_group_service/*.{py,typed}", { cwd: folder })
-    .toSorted()
-    .map((path) => ({ path, content: readFileSync(join(folder, path)) }));
-  const info = `user_group_service-${version}.dist-info`;
-  const entries = [
-    ...modules,
-    { path: `${info}/METADATA`, content: Buffer.from(metadataOf(version)) },
-    { path: `${info}/WHEEL`, content: Buffer.from("Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n") },
-  ];
-  const record = [...entries.map(recordOf), `${info}/RECORD,,`, ""].join("\n");
-  const content = zipOf([...entries, { path: `${info}/RECORD`, content: Buffer.from(record) }]);
-  return { name: `user_group_service-${version}-py3-none-any.whl`, content };
-}
+/** The file that pip installs: the wheel of the project in the folder `root` (PEP 427). */
+export const wheelOf =
+  (root: string): KitPart =>
+  ({ python: version }) => {
+    const folder = join(root, "python");
+    const modules = globSync("user_group_service/*.{py,typed}", { cwd: folder })
+      .toSorted()
+      .map((path) => ({ path, content: readFileSync(join(folder, path)) }));
+    const info = `user_group_service-${version}.dist-info`;
+    const entries = [
+      ...modules,
+      { path: `${info}/METADATA`, content: Buffer.from(metadataOf(version)) },
+      { path: `${info}/WHEEL`, content: Buffer.from("Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n") },
+    ];
+    const record = [...entries.map(recordOf), `${info}/RECORD,,`, ""].join("\n");
+    const content = zipOf([...entries, { path: `${info}/RECORD`, content: Buffer.from(record) }]);
+    const name = `user_group_service-${version}-py3-none-any.whl`;
+    // By its address: an index may have a stranger's package of the same name.
+    const url = `http://localhost:8787/kit/${name.replace("+", "%2B")}`;
+    const lines = `pip install ${url}#sha256=${hashesOf(content).sha256}`;
+    return { name, content, title: "For servers in Python", lines };
+  };
 
 const metadataOf = (version: string): string => `Metadata-Version: 2.1
 Name: user-group-service

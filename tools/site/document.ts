@@ -88,7 +88,7 @@ export const pathOfCall = ({ operation: { tags, operationId } }: Call): string =
   `${subjectPath(tags[0] ?? "")}#${operationId}`;
 
 /** The object that a reference names, with the members beside the reference, or the object itself. */
-export function resolve<Value extends object>(document: Document, value: Value | Ref): Value {
+export function resolve<Value extends object>(document: object, value: Value | Ref): Value {
   if (!("$ref" in value) || typeof value.$ref !== "string") return value as Value;
   const { $ref, ...own } = value;
   const found = $ref

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, it } from "vitest";
-import { wheel } from "../../../tools/kit/wheel.ts";
+import { wheelOf } from "../../../tools/kit/wheel.ts";
 import { outcomeOf } from "../../support/node/commands.ts";
 import { skippedWithout } from "../../support/node/python.ts";
 import { runIn } from "../../support/node/service.ts";
@@ -13,7 +13,7 @@ const skipped = skippedWithout("pip", "jwt");
 const VERSIONS = ["1.2.0", "1.2.0.dev0+abcdef012345"];
 
 describe.for(VERSIONS)("the wheel of %s", (version) => {
-  const { name, content } = wheel(".", version);
+  const { name, content } = wheelOf(".")({ npm: version, python: version });
   const sha256 = createHash("sha256").update(content).digest("hex");
   let folder = "";
   beforeAll(() => {
@@ -47,7 +47,8 @@ describe.for(VERSIONS)("the wheel of %s", (version) => {
   }
 
   it("has the same bytes each time, and a version that pip knows", ({ expect }) => {
-    expect(wheel(".", version)).toEqual({ name: `user_group_service-${version}-py3-none-any.whl`, content });
+    expect(name).toBe(`user_group_service-${version}-py3-none-any.whl`);
+    expect(wheelOf(".")({ npm: version, python: version }).content).toEqual(content);
   });
 
   it.skipIf(skipped)(`is installed by pip from its file and from its address${skipped}`, async ({ expect }) => {
