@@ -1,5 +1,5 @@
 /** `npm run check`: every static check of the project. All of them run, and the output of each that fails is printed. */
-import { spawn } from "node:child_process";
+import { exec } from "node:child_process";
 import { availableParallelism } from "node:os";
 
 const ENV_TYPES =
@@ -25,15 +25,11 @@ const COMMANDS = [
 ];
 
 /** Runs a command to its end. Resolves to its output if it fails, and to `undefined` if it succeeds. */
-function failureOf(command: string): Promise<string | undefined> {
-  return new Promise((resolve, reject) => {
-    let output = "";
-    const child = spawn(command, { shell: true, stdio: ["ignore", "pipe", "pipe"] });
-    for (const stream of [child.stdout, child.stderr]) stream.on("data", (chunk) => (output += chunk));
-    child.on("error", reject);
-    child.on("close", (status) => resolve(status === 0 ? undefined : output));
+const failureOf = (command: string): Promise<string | undefined> =>
+  new Promise((resolve) => {
+    const options = { maxBuffer: Number.POSITIVE_INFINITY };
+    exec(command, options, (error, stdout, stderr) => resolve(error ? stdout + stderr : undefined));
   });
-}
 
 /** Runs commands from the list until it is empty. */
 async function runAll(commands: string[], failed: string[]): Promise<void> {

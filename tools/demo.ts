@@ -2,27 +2,18 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { readFileSync } from "node:fs";
-import { createServer } from "node:net";
 import { Command } from "commander";
 import { demoFiles } from "../cli/src/serve/demo.ts";
 import { readPort } from "../cli/src/serve/options.ts";
 import { print } from "../cli/src/support/output.ts";
 import { CommandError } from "../common/command-error.ts";
+import { freePort } from "../test/support/node/free-port.ts";
 import { runTool } from "./command.ts";
 
 type Options = { port: string; servicePort: string; persistTo: string };
 
 /** The port that an option names; for 0, one that nobody listens on. */
-async function portOf(option: string): Promise<number> {
-  const port = readPort(option);
-  if (port !== 0) return port;
-  const server = createServer().listen(0, "localhost");
-  await once(server, "listening");
-  const address = server.address();
-  server.close();
-  await once(server, "close");
-  return typeof address === "object" && address ? address.port : 0;
-}
+const portOf = async (option: string): Promise<number> => readPort(option) || (await freePort());
 
 /** Resolves when a program has printed a text that `pattern` matches. Rejects with all that it has printed if it ends first. */
 function printed(child: ChildProcess, pattern: RegExp): Promise<void> {

@@ -90,19 +90,11 @@ async function addShop(call: Call, { admin, support }: Fixture["operators"]): Pr
     const fields = { name, mapping: { sales: `warehouse-${region}` }, properties: { region: [region], plan } };
     await call("POST", "/api/user_groups", { user_group_id: id, ...fields }, backend);
   }
-  await call("PUT", `/api/user_groups/4${ACME}`, { suspended: true, reason: "invoice 4711 is unpaid" }, support);
-  await call(
-    "PUT",
-    `/api/user_groups/1${ACME}`,
-    { properties: { region: ["eu", "us"], plan: "pro", seats: 25 } },
-    support,
-  );
-  await call(
-    "POST",
-    `/api/user_groups/6/rotate${ACME}`,
-    { grace_seconds: 3600, reason: "asked for by the customer" },
-    support,
-  );
+  const change = (method: string, place: string, body: object) =>
+    call(method, `/api/user_groups/${place}${ACME}`, body, support);
+  await change("PUT", "4", { suspended: true, reason: "invoice 4711 is unpaid" });
+  await change("PUT", "1", { properties: { region: ["eu", "us"], plan: "pro", seats: 25 } });
+  await change("POST", "6/rotate", { grace_seconds: 3600, reason: "asked for by the customer" });
   await call("POST", `/api/viewer_sessions/end${ACME}`, { user_group_id: "globex", viewer_id: "jane" }, support);
   await call("DELETE", `/api/user_groups/12${ACME}`, { reason: "contract ended" }, admin);
   await call("POST", "/api/viewer_sessions", { user_group_id: "globex", viewer_id: "jane" }, backend);
