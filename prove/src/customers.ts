@@ -37,6 +37,13 @@ const notRead = ({ object }: Relation, how: string): Finding => ({
   fix: `-- Try it again. If you have judged it: --accept ${object}`,
 });
 
+/** Rows that are seen although exact policies bind them are seen for another reason: one more policy would change nothing. */
+function bindAgain(table: Relation, world: World): string {
+  const isJudged = table.policies.some(({ object }) => world.isAccepted(object));
+  const isBound = !isJudged && world.comparisons.some(({ relation }) => relation === table.oid);
+  return isBound ? "-- Its policies bind its rows: fix the rest first, and run this again." : bind(table, world);
+}
+
 /** How many roles read the tables while nobody has set a customer. The policies of all roles are judged. */
 const READING_ROLES_MAX = 50;
 
@@ -63,7 +70,12 @@ export async function checkNobody(
   };
   await read();
   await withSavepoint(database, async () => {
-    for (const name of settings) await database.query("SELECT pg_catalog.set_config($1, '', true)", [name]);
+    // PostgreSQL takes no value for some names, such as app.my-tenant: nobody can set them.
+    for (const name of settings) {
+      await database.query("SAVEPOINT one");
+      const set = database.query("SELECT pg_catalog.set_config($1, '', true)", [name]);
+      await set.catch(() => database.query("ROLLBACK TO SAVEPOINT one"));
+    }
     await read();
   });
   return tables.flatMap((table) => {
@@ -73,7 +85,7 @@ export async function checkNobody(
     const message = `${listed(seers)} can see rows of this table although nobody has set the customer.`;
     return [
       ...(seers.length > 0
-        ? [{ code: "seen_without_setting", object: table.object, message, fix: bind(table, world) }]
+        ? [{ code: "seen_without_setting", object: table.object, message, fix: bindAgain(table, world) }]
         : []),
       ...(failed ? [notRead(table, `as ${failed.role}: ${failed.seen.failure}`)] : []),
     ];
@@ -108,7 +120,7 @@ export async function compareCustomers(
         code: "seen_by_both",
         object: table.object,
         message: `Both ${others} see the same rows of this table (${shared === 1 ? "1 row" : `${shared} rows`}).`,
-        fix: `${bind(table, world)} -- If all ${others} may read these rows: --accept ${table.object}`,
+        fix: `${bindAgain(table, world)} -- If all ${others} may read these rows: --accept ${table.object}`,
       });
   }
   return { compared, findings, limits };
@@ -124,6 +136,9 @@ function gapsOf(name: string, seen: readonly Seen[], whose: string): string[] {
     return [`${name} is large: ${ROWS_MAX} rows of each ${whose} were compared.`];
   return [];
 }
+
+/** A setting's name, of which a part may be a word of SQL. */
+const settingSql = (name: string): string => name.replaceAll(/[^.]+/g, (part) => `"${part.replaceAll('"', '""')}"`);
 
 /** Finds settings of a customer that have a value although nobody has set one: by a role, the database or the server. */
 export async function checkDefaults(
@@ -147,9 +162,9 @@ export async function checkDefaults(
     "SELECT pg_catalog.pg_reload_conf(); -- If a file of the server's settings has it, delete the line there.";
   return [
     ...byRole.map(({ role, altered, name }) =>
-      found(name, role ?? "the database", ` (ALTER ${altered} SET)`, `ALTER ${altered} RESET ${name};`),
+      found(name, role ?? "the database", ` (ALTER ${altered} SET)`, `ALTER ${altered} RESET ${settingSql(name)};`),
     ),
-    ...present.map(({ name }) => found(name, "the server", "", `ALTER SYSTEM RESET ${name}; ${reload}`)),
+    ...present.map(({ name }) => found(name, "the server", "", `ALTER SYSTEM RESET ${settingSql(name)}; ${reload}`)),
   ];
 }
 

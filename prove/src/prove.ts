@@ -157,14 +157,17 @@ async function examine(
   };
 }
 
+/** Quoted names and texts of a fix, and its comment after them. */
+const PARTS = /("[^"]*"|'[^']*')|(?<=^|\s)-- [\s\S]*/g;
+
 /** A line in a name would end the comment of a fix. */
 const withSafeFix = (finding: Finding): Finding => ({
   ...finding,
-  fix: finding.fix.replace(/(?<=^|\s)-- [\s\S]*$/, (comment) => comment.replaceAll(/[\n\r]+/g, " ")),
+  fix: finding.fix.replace(PARTS, (part, quoted) => quoted ?? part.replaceAll(/[\n\r]+/g, " ")),
 });
 
-/** A fix without its comment. */
-const sqlOf = (fix: string): string => fix.split(" -- ")[0] ?? fix;
+/** A fix without its comment, unless it is all a comment. */
+const sqlOf = (fix: string): string => fix.replace(PARTS, (_, quoted) => quoted ?? "").trim() || fix;
 
 /** The names of all that a person may judge. */
 const objectsIn = ({ relations, routines, roles }: Catalogue): string[] => [

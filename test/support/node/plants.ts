@@ -18,7 +18,7 @@ export type Plant = {
 /** SQL by `what it is → the object`, with the code of a mistake in brackets; `→!` if it remains. */
 const plants = (sqlOf: Record<string, string>, rest: Partial<Plant> = {}): Plant[] =>
   Object.entries(sqlOf).map(([key, sql]) => {
-    const [, name = "", remains, object = "", code] = /^(.*) →(!?) (.*?)(?: \[(\w+)\])?$/.exec(key) ?? [];
+    const [, name = "", remains, object = "", code] = /^(.*) →(!?) (.*?)(?: \[(\w+)\])?$/s.exec(key) ?? [];
     return { name, sql, object, ...(code && { code }), ...(remains && { remains: true as const }), ...rest };
   });
 
@@ -60,7 +60,15 @@ const ROLES = plants({
   "a default value of the setting in the database → the database [default_setting]":
     "DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET app.customer = 1', current_database()); END $$",
   "a default value of the setting for all roles → the database": "ALTER ROLE ALL SET app.customer = '2'",
-});
+}).concat(
+  plants(
+    {
+      "a default value of a setting that is named as a word of SQL → backend [default_setting]": `ALTER ROLE backend SET "app"."user" = '3';
+        CREATE OR REPLACE FUNCTION customer() RETURNS bigint STABLE LANGUAGE sql RETURN nullif(current_setting('app.user', true), '')::bigint`,
+    },
+    { as: (number) => `SET LOCAL ROLE dashboard; SELECT set_config('app.user', '${number}', true)` },
+  ),
+);
 
 const LARGE = "DO $$ DECLARE o oid := lo_from_bytea(0, 'secret'); BEGIN EXECUTE format(";
 const RIGHTS = plants({
@@ -111,6 +119,7 @@ const TABLES = plants({
       CREATE POLICY own ON visits FOR SELECT TO dashboard USING (customer = customer()); GRANT SELECT ON visits, visits_2 TO dashboard`,
   "a child that can be read directly → public.old_orders [partition_open]":
     "CREATE TABLE old_orders () INHERITS (orders); GRANT SELECT ON old_orders TO dashboard",
+  'a table whose name has what looks like a comment → public."x -- \ny" [rls_disabled]': `CREATE TABLE "x -- \ny" AS SELECT * FROM orders; GRANT SELECT ON "x -- \ny" TO dashboard`,
   "a view that runs as its owner → public.own_orders":
     "ALTER VIEW own_orders RESET (security_invoker); ALTER VIEW own_orders OWNER TO postgres",
   "a view of PostgreSQL's own tables → public.samples":
@@ -180,6 +189,19 @@ const FUNCTIONS = plants({
     "become(text) RETURNS text",
     "LANGUAGE sql RETURN set_config('app.customer', $1, true)",
   ),
+  "a text with types that a call chooses →! public.pick(anyelement)": routine(
+    "pick(anyelement) RETURNS anyelement",
+    "LANGUAGE sql AS 'SELECT $1'",
+  ),
+  "a text with an escape →! public.phrase()": routine(
+    "phrase() RETURNS text",
+    "LANGUAGE sql AS $$SELECT E'it\\'s -- x'$$",
+  ),
+  "a value that PL/pgSQL casts → public.part(json)": routine(
+    "part(json) RETURNS int",
+    "LANGUAGE plpgsql AS 'BEGIN RETURN $1 ->> ''a''; END'",
+  ),
+  "a text that a login reads with another path →! public.mine()": `ALTER ROLE backend SET search_path = shop, public; ${routine("mine() RETURNS SETOF int", "LANGUAGE sql AS 'SELECT id FROM orders'")}`,
   "another name for a function that reads files → public.asset(text)": routine(
     "asset(text) RETURNS bytea",
     "LANGUAGE internal STRICT AS 'pg_read_binary_file_all'",
@@ -232,6 +254,7 @@ const CONDITIONS: Record<string, string> = {
     "(SELECT coalesce(bool_and(true), true) FROM countries WHERE orders.customer = customer())",
   "an outer join": "EXISTS (SELECT FROM countries LEFT JOIN (VALUES (1)) v (x) ON orders.customer = customer())",
   "a UNION": "customer IN (SELECT customer() UNION SELECT 3)",
+  "a setting that it sets itself": "customer = customer() AND set_config('app.customer', '1', true) = '1'",
 };
 /** The same, and afterwards no row is left. */
 const EMPTY: Record<string, string> = {
@@ -239,7 +262,6 @@ const EMPTY: Record<string, string> = {
   greatest: "customer = greatest(customer(), 3)",
   "a subquery with a default": "customer = (SELECT max(x) FROM (VALUES (3), (customer())) v (x))",
   "a setting of PostgreSQL": "customer = nullif(current_setting('application_name'), '')::bigint",
-  "a setting that it sets itself": "customer = customer() AND set_config('app.customer', '1', true) = '1'",
 };
 /** Policies of a table of texts. */
 const TEXTS: Record<string, string> = {
@@ -292,6 +314,13 @@ const POLICIES = [
     "a domain with a collation, which a function returns → public.notes.own": `${FOLDED} CREATE DOMAIN id AS text COLLATE folded; CREATE FUNCTION own_id() RETURNS id STABLE LANGUAGE sql RETURN ${SETTING}; ${notes("customer = own_id()")}`,
     "a domain that cuts → public.notes.own": `CREATE DOMAIN short AS varchar(1); ${notes(`customer = ${SETTING}::short`)}`,
     "a list of an enum whose values have commas →! public.notes.own": `CREATE TYPE place AS ENUM ('1', '2', '1,2'); ${notes(`customer = ANY (string_to_array(${SETTING}, ',')::place[])`, "place")}`,
+    "a setting with a name that nobody can set → public.notes.own": notes(
+      "customer = current_setting('app.my-tenant', true)",
+    ),
+    "a column that is perhaps a customer's →! public.visits.own": table("visits", "id int PRIMARY KEY, store int", [
+      "(1, 1), (2, 2)",
+      `abs(store) = ${SETTING}::int`,
+    ]),
     "a list with another separator → public.notes.own": notes(
       `customer = ANY (string_to_array(${SETTING}, '0')::int[])`,
       "int",
@@ -395,7 +424,7 @@ const PEOPLE = plants(
       STORE.replace("= (", "= coalesce((").replace(/$/, ", store)"),
     ),
     "a person's policy that is dropped → public.orders [seen_by_both]": `${claims(STORE)} DROP POLICY store ON orders`,
-    "a table of the customer's without a column for people → public.bills": `${claims(STORE)} ${table("bills", "id int PRIMARY KEY, customer bigint", ["(1, 1), (2, 2)", "customer = customer()"])}`,
+    "a table of the customer's without a column for people →! public.bills": `${claims(STORE)} ${table("bills", "id int PRIMARY KEY, customer bigint", ["(1, 1), (2, 2)", "customer = customer()"])}`,
   },
   { as: asOneOfTwo },
 );
@@ -556,6 +585,53 @@ const ATTACKS: readonly Plant[] = [
     })),
 ];
 
+/** What PostgreSQL plans or keeps by a word of the integrator's, found by an attack on the second version of the prover. */
+const WORDS = [
+  ...plants({
+    "a function that is immutable in name alone → public.customer()":
+      "CREATE OR REPLACE FUNCTION customer() RETURNS bigint IMMUTABLE LANGUAGE sql RETURN nullif(current_setting('app.customer', true), '')::bigint",
+    "an index that has kept what a caller was shown → index public.mine":
+      "CREATE FUNCTION is_mine(bigint) RETURNS boolean IMMUTABLE LANGUAGE sql RETURN $1 = customer(); SET app.customer = '1'; CREATE INDEX mine ON orders (is_mine(customer)); RESET app.customer",
+    "statistics of a table whose schema may not be used → hidden.bills [rls_disabled]":
+      "CREATE SCHEMA hidden; CREATE TABLE hidden.bills AS SELECT * FROM orders; GRANT SELECT ON hidden.bills TO dashboard",
+    "an operator of one's own over PostgreSQL's equality → public.orders.own": `CREATE OPERATOR === (FUNCTION = int8eq, LEFTARG = bigint, RIGHTARG = bigint, COMMUTATOR = OPERATOR(pg_catalog.<)); ${using("customer() === customer")}`,
+    "an operator class of PostgreSQL's functions → operator class public.evil USING btree":
+      "CREATE OPERATOR CLASS evil FOR TYPE int USING btree AS OPERATOR 1 <, OPERATOR 3 =, FUNCTION 1 int4pl(int, int)",
+    "a table in another schema that is called as an extension's → shop.pg_stat_statements [rls_disabled]":
+      "CREATE EXTENSION pg_stat_statements; CREATE SCHEMA shop; GRANT USAGE ON SCHEMA shop TO dashboard; CREATE TABLE shop.pg_stat_statements AS SELECT * FROM orders; GRANT SELECT ON shop.pg_stat_statements TO dashboard; ALTER EXTENSION pg_stat_statements ADD TABLE shop.pg_stat_statements",
+    "a view of an extension that was replaced → public.pg_stat_statements_info":
+      "CREATE EXTENSION pg_stat_statements; COMMIT; CREATE OR REPLACE VIEW pg_stat_statements_info AS SELECT customer AS dealloc, now() AS stats_reset FROM orders",
+    "LEAKPROOF on an extension's function → extension pg_trgm":
+      "CREATE EXTENSION pg_trgm; ALTER FUNCTION set_limit(real) LEAKPROOF",
+    "an escaped text that a function of an extension runs → extension citext":
+      "CREATE EXTENSION citext; CREATE FUNCTION become() RETURNS void LANGUAGE sql AS 'DO U&''BEGIN PERFORM s\\0065t_config(\\0027app.customer\\0027,\\00271\\0027,true); END''; SELECT NULL::void'; ALTER EXTENSION citext ADD FUNCTION become()",
+  }),
+  ...plants(
+    {
+      "numbers with two spellings →! public.numbers.own": table("numbers", "id int PRIMARY KEY, customer int", [
+        "",
+        `customer = ${SETTING}::int`,
+      ]),
+    },
+    { as: (number) => `SET LOCAL ROLE dashboard; SET LOCAL app.customer = '${number === 1 ? "7" : "07"}'` },
+  ),
+  ...plants(
+    {
+      "a property that a person of another customer may have, too → public.orders.own": using(
+        `store = (${CLAIMS} -> 'viewer_properties' ->> 'store')::int`,
+      ),
+      "the environment of a parent beside that of the row → public.lines": `${using(`customer = (${CLAIMS} ->> 'team_id')::bigint AND note = ${CLAIMS} ->> 'aud'`)};
+        ${table("lines", "id int REFERENCES orders, customer bigint, store int, note text", ["", `customer = (${CLAIMS} ->> 'team_id')::bigint AND EXISTS (SELECT FROM orders o WHERE o.id = lines.id)`])}
+        CREATE POLICY more ON lines FOR SELECT TO dashboard USING (customer = (${CLAIMS} ->> 'team_id')::bigint AND note = ${CLAIMS} ->> 'aud')`,
+    },
+    {
+      as: (number) =>
+        `SET LOCAL ROLE dashboard; SELECT set_config('app.claims', '{"team_id":${number},"aud":"acme/Customer","viewer_properties":{"store":${6 + number}}}', true)`,
+      anyEnvironment: false,
+    },
+  ),
+];
+
 export const PLANTS: readonly Plant[] = [
   ...ATTACKS,
   ...ROLES,
@@ -566,4 +642,5 @@ export const PLANTS: readonly Plant[] = [
   ...MEMBERSHIPS,
   ...PEOPLE,
   ...SESSIONS,
+  ...WORDS,
 ];
