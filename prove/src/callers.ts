@@ -23,11 +23,11 @@ function valueAt({ path }: Source, text: string | undefined): string | undefined
   return typeof value === "object" ? JSON.stringify(value) : String(value);
 }
 
-/** The elements of a list: of a JSON array, of a text with commas, or the keys of a JSON object. */
+/** The elements of a list: of a JSON array, of a text, by its commas or as a whole, or the keys of a JSON object. */
 function elementsOf(text: string): string[] {
   const value = jsonOf(text);
   if (Array.isArray(value)) return value.map((each) => (typeof each === "string" ? each : JSON.stringify(each)));
-  return isObject(value) ? Object.keys(value) : text.split(",").map((part) => part.trim());
+  return isObject(value) ? Object.keys(value) : [text, ...text.split(",")];
 }
 
 function jsonOf(text: string): unknown {
@@ -36,6 +36,14 @@ function jsonOf(text: string): unknown {
   } catch {
     return undefined;
   }
+}
+
+/** A value as every type of PostgreSQL reads it: equal numbers and uuids have several spellings. */
+function canonical(value: string): string {
+  const plain = value.trim().toLowerCase();
+  if (/^[-+]?\d+$/.test(plain)) return String(BigInt(plain.replace("+", "")));
+  if (/^[{}\da-f-]{32,38}$/.test(plain)) return plain.replaceAll(/[{}-]/g, "");
+  return plain !== "" && Number.isFinite(Number(plain)) ? String(Number(plain)) : plain;
 }
 
 const isObject = (value: unknown): value is Record<string, unknown> => typeof value === "object" && value !== null;
@@ -48,6 +56,8 @@ export function sourceSql({ setting, path }: Source): string {
   const keys = path.map((key, index) => `${index === path.length - 1 ? "->>" : "->"} ${quoted(key)}`);
   return keys.length === 0 ? text : `(${text}::jsonb ${keys.join(" ")})`;
 }
+
+const isPersonal = ({ path }: Source): boolean => path.includes("viewer_properties");
 
 export class Callers {
   readonly #both: readonly [Identity, Identity];
@@ -65,12 +75,16 @@ export class Callers {
 
   /** Whether a row that is bound to a caller belongs to one of the two at most. */
   areSeparatedBy(bound: Bound): boolean {
+    // Another person, of another customer, may have the same properties.
+    if (bound.caller.some(isPersonal) && !this.differences().every(isPersonal)) return false;
     const [one = [], other = []] = this.#both.map(({ settings }) => {
       const set = bound.caller.filter(({ setting }) => settings.has(setting));
       const values = set.map((source) => valueAt(source, settings.get(source.setting)));
       // A part is surely NULL only if its setting is not set: the null of JSON is nothing here, and something in PostgreSQL.
       const known = values.every((value) => value !== undefined) ? values : [];
-      return isList(bound) ? known.flatMap(elementsOf) : known;
+      if (isList(bound)) return known.flatMap(elementsOf).map(canonical);
+      // Equal objects may be written in several ways.
+      return known.some((value) => isObject(jsonOf(value))) ? [] : known.map(canonical);
     });
     return one.length > 0 && other.length > 0 && !one.some((value) => other.includes(value));
   }

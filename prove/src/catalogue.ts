@@ -43,6 +43,7 @@ export type Relation = {
   hasChildren: boolean;
   isPartition: boolean;
   invoker: boolean;
+  /** The extension that has made it as it is. */
   extension: string | null;
   columns: { number: number; name: string; type: number; typeName: string; generated: boolean; folds: boolean }[];
   keyColumns: string[];
@@ -76,6 +77,7 @@ export type Routine = {
   language: string;
   kind: string;
   definer: boolean;
+  immutable: boolean;
   leakproof: boolean;
   settings: string[];
   /** The type that it returns, and the stored expressions of its arguments' defaults. */
@@ -114,8 +116,11 @@ export type Catalogue = {
   foreignKeys: { table: number; parent: number; columns: number[]; parentColumns: number[] }[];
   /** Settings of each new connection, with what ALTER has altered, such as `ROLE ALL`. */
   roleSettings: { role: string | null; altered: string; name: string }[];
-  /** Functions that may have effects. */
+  /** Functions that may have effects, and those whose result may change. */
   volatile: Set<number>;
+  mutable: Set<number>;
+  /** What could make an index or a statistic show other rows than a policy: its name, the extension that has made it, and SQL that drops it. */
+  parts: { object: string; extension: string | null; fix: string }[];
   deterministicCollations: Set<number>;
   enums: Set<number>;
   /** Conditions of domains, which a cast runs. */
@@ -152,7 +157,7 @@ const OWNED = `
 
 const extensionOf = (catalogue: string, oid: string) => `(
     SELECT x.extname::text FROM pg_depend e JOIN pg_extension x ON x.oid = e.refobjid
-    WHERE e.classid = '${catalogue}'::regclass AND e.objid = ${oid} AND e.refclassid = 'pg_extension'::regclass AND e.deptype = 'e')`;
+    WHERE e.classid = ${catalogue} AND e.objid = ${oid} AND e.refclassid = 'pg_extension'::regclass AND e.deptype = 'e')`;
 
 const RELATION = "format('%I.%I', n.nspname, c.relname)";
 const ROUTINE = "format('%I.%I(%s)', n.nspname, f.proname, pg_get_function_identity_arguments(f.oid))";
@@ -208,7 +213,9 @@ const RELATIONS = `
     ARRAY(SELECT i.inhparent::regclass::text FROM pg_inherits i WHERE i.inhrelid = c.oid ORDER BY i.inhseqno) AS parents,
     c.relkind = 'r' AND c.relhassubclass AS "hasChildren", c.relispartition AS "isPartition",
     EXISTS (SELECT FROM unnest(c.reloptions) e WHERE e ~* '^security_invoker=(t|tr|tru|true|y|ye|yes|on|1)$') AS invoker,
-    ${extensionOf("pg_class", "c.oid")} AS extension,
+    (SELECT x.extname::text FROM pg_depend e JOIN pg_extension x ON x.oid = e.refobjid
+      WHERE e.classid = 'pg_class'::regclass AND e.objid = c.oid AND e.deptype = 'e' AND x.extnamespace = c.relnamespace
+        AND NOT EXISTS (SELECT FROM pg_rewrite w WHERE w.ev_class = c.oid AND w.xmin::text::int8 > x.xmin::text::int8)) AS extension,
     coalesce((SELECT jsonb_agg(jsonb_build_object('number', a.attnum, 'name', quote_ident(a.attname), 'type', a.atttypid::int8, 'typeName', format_type(a.atttypid, NULL),
         'generated', a.attgenerated <> '', 'folds', coalesce(NOT l.collisdeterministic, false)) ORDER BY a.attnum)
       FROM pg_attribute a LEFT JOIN pg_collation l ON l.oid = a.attcollation
@@ -224,13 +231,13 @@ const RELATIONS = `
   FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace JOIN pg_roles o ON o.oid = c.relowner
   WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f') AND c.relpersistence <> 't' AND c.oid >= ${FIRST_OWN_OID} ORDER BY n.nspname, c.relname`;
 
-/** Policies of reading. A policy applies to a role that has the rights of the policy's role. */
+/** Policies of reading. Without USING one shows no row. A policy applies to a role that has the rights of the policy's role. */
 const POLICIES = `
   SELECT p.polrelid AS relation, quote_ident(p.polname) AS name, format('%I.%I.%I', n.nspname, c.relname, p.polname) AS object,
     p.polpermissive AS permissive, p.polqual::text AS tree,
     ARRAY(SELECT z FROM unnest($1::oid[]) z WHERE EXISTS (
       SELECT FROM unnest(p.polroles) q WHERE CASE WHEN q = 0 THEN true ELSE pg_has_role(z, q, 'USAGE') END)) AS roles
-  FROM pg_policy p JOIN pg_class c ON c.oid = p.polrelid JOIN pg_namespace n ON n.oid = c.relnamespace WHERE p.polcmd IN ('r', '*') ORDER BY p.polrelid, p.polname`;
+  FROM pg_policy p JOIN pg_class c ON c.oid = p.polrelid JOIN pg_namespace n ON n.oid = c.relnamespace WHERE p.polcmd IN ('r', '*') AND p.polqual IS NOT NULL ORDER BY p.polrelid, p.polname`;
 
 /**
  * The transaction in which initdb began to make its types of `information_schema`: after all functions, and before everything else. `xmin`
@@ -241,10 +248,10 @@ const INITDB_END =
 
 const routinesQuery = (version: number): string => `
   SELECT f.oid, f.oid::regprocedure::text AS signature, l.lanname::text AS language, f.prokind::text AS kind, f.prosecdef AS definer,
-    f.proleakproof AS leakproof, coalesce(f.proconfig, '{}') AS settings, f.prorettype AS returns, f.proargdefaults::text AS defaults, f.provariadic = 0 AND f.prosupport = 0 AS "isPlain", f.probin::text AS library, f.prosrc AS source,
+    f.provolatile = 'i' AS immutable, f.proleakproof AS leakproof, coalesce(f.proconfig, '{}') AS settings, f.prorettype AS returns, f.proargdefaults::text AS defaults, f.provariadic = 0 AND f.prosupport = 0 AS "isPlain", f.probin::text AS library, f.prosrc AS source,
     ${version >= 140_000 ? "f.prosqlbody::text" : "NULL::text"} AS tree,
     CASE WHEN f.prokind <> 'a' THEN pg_get_functiondef(f.oid) END AS definition, quote_ident(w.rolname) AS owner,
-    ${extensionOf("pg_proc", "f.oid")} AS extension, p.part AS "isPart",
+    ${extensionOf("'pg_proc'::regclass", "f.oid")} AS extension, p.part AS "isPart",
     EXISTS (SELECT FROM pg_depend d WHERE d.refclassid = 'pg_proc'::regclass AND d.refobjid = f.oid
       AND d.classid IN ('pg_policy'::regclass, 'pg_rewrite'::regclass)) AS "isUsed",
     EXISTS (SELECT FROM pg_proc b WHERE b.oid < ${FIRST_OWN_OID} AND l.lanname = 'internal' AND f.prokind <> 'a' AND b.prolang = f.prolang AND b.prosrc = f.prosrc
@@ -285,17 +292,36 @@ const TYPES = `
   SELECT t.oid, t.typtype::text AS kind, t.typbasetype AS base, t.typtypmod <> -1 AS limited FROM pg_type t
   WHERE t.typtype = 'e' OR (t.typtype = 'd' AND NOT EXISTS (
     SELECT FROM pg_collation l WHERE l.oid = t.typcollation AND NOT l.collisdeterministic))
-  UNION ALL SELECT t.oid, 'd', 'text'::regtype, true FROM pg_type t WHERE t.typname = 'citext' AND ${extensionOf("pg_type", "t.oid")} = 'citext'`;
+  UNION ALL SELECT t.oid, 'd', 'text'::regtype, true FROM pg_type t WHERE t.typname = 'citext' AND ${extensionOf("'pg_type'::regclass", "t.oid")} = 'citext'`;
 
 const CHECKS = `
   SELECT format('%I.%I', n.nspname, t.typname) AS object, quote_ident(k.conname) AS constraint, k.conbin::text AS tree
   FROM pg_constraint k JOIN pg_type t ON t.oid = k.contypid JOIN pg_namespace n ON n.oid = t.typnamespace
   WHERE k.contype = 'c' AND t.oid >= ${FIRST_OWN_OID}`;
 
+/**
+ * Operator classes, and members of PostgreSQL's families, that initdb has not made; indexes with them, or with functions and operators of one's own,
+ * which may have kept what another caller was shown; and statistics of expressions, where `pg_stats_ext_exprs` shows those of all rows
+ * (CVE-2024-4317).
+ */
+const partsQuery = (version: number): string => `
+  WITH made(classid, oid) AS (
+    SELECT 'pg_opclass'::regclass::oid, oid FROM pg_opclass
+    UNION ALL SELECT 'pg_amop'::regclass, oid FROM pg_amop WHERE amopfamily < ${FIRST_OWN_OID}
+    UNION ALL SELECT 'pg_amproc'::regclass, oid FROM pg_amproc WHERE amprocfamily < ${FIRST_OWN_OID}
+    UNION ALL SELECT d.classid, d.objid FROM pg_depend d JOIN pg_class c ON d.classid = 'pg_class'::regclass AND c.oid = d.objid
+      WHERE c.relkind IN ('i', 'I') AND d.refclassid IN ('pg_proc'::regclass, 'pg_operator'::regclass, 'pg_opclass'::regclass)
+        AND ${extensionOf("d.refclassid", "d.refobjid")} IS NULL
+    ${version >= 140_000 ? "UNION ALL SELECT 'pg_statistic_ext'::regclass, s.oid FROM pg_statistic_ext s WHERE s.stxexprs IS NOT NULL AND pg_get_viewdef('pg_stats_ext_exprs'::regclass) !~ 'row_security_active'" : ""})
+  SELECT DISTINCT p.type || ' ' || p.identity AS object, ${extensionOf("m.classid", "m.oid")} AS extension,
+    CASE WHEN p.type LIKE '%access method' THEN '-- Take it out of its family with ALTER OPERATOR FAMILY … DROP.'
+      ELSE format('DROP %s %s;', replace(upper(p.type), ' OBJECT', ''), p.identity) END AS fix
+  FROM made m CROSS JOIN LATERAL pg_identify_object(m.classid, m.oid, 0) p WHERE m.oid >= ${FIRST_OWN_OID} ORDER BY 1`;
+
 const COLLATIONS = "SELECT oid FROM pg_collation WHERE collisdeterministic";
 
 const FUNCTIONS = `
-  SELECT ARRAY(SELECT f.oid FROM pg_proc f WHERE f.provolatile = 'v'
+  SELECT ARRAY(SELECT f.oid FROM pg_proc f WHERE f.provolatile <> 'i') AS mutable, ARRAY(SELECT f.oid FROM pg_proc f WHERE f.provolatile = 'v'
       AND f.proname NOT IN ('random', 'clock_timestamp', 'timeofday', 'gen_random_uuid')) AS volatile,
     EXISTS (SELECT FROM pg_proc f WHERE f.oid >= ${FIRST_OWN_OID} AND f.proname = 'current_setting')
     OR EXISTS (SELECT FROM pg_cast c WHERE c.oid >= ${FIRST_OWN_OID} AND c.castsource = 'text'::regtype AND c.casttarget::int8 < ${FIRST_OWN_OID})
@@ -327,7 +353,7 @@ export async function readCatalogue(database: Database): Promise<Catalogue> {
   // Superusers have every right; they are named once.
   const ordinary = [roles.filter(({ attributes }) => !attributes.includes("SUPERUSER")).map(({ oid }) => oid)];
   const types = await read<{ oid: number; kind: string; base: number; limited: boolean }>("types", TYPES);
-  const [functions] = await read<{ volatile: number[]; isHidden: boolean }>("functions", FUNCTIONS);
+  const [functions] = await read<{ volatile: number[]; mutable: number[]; isHidden: boolean }>("functions", FUNCTIONS);
   const collations = await read<{ oid: number }>("collations", COLLATIONS);
   const policies = await read<Policy>("policies", POLICIES, ordinary);
   const relations = await read<Relation>("tables and views", RELATIONS, ordinary);
@@ -344,6 +370,8 @@ export async function readCatalogue(database: Database): Promise<Catalogue> {
     foreignKeys: await read("foreign keys", FOREIGN_KEYS),
     roleSettings: await read("settings of roles", ROLE_SETTINGS, all),
     volatile: new Set(functions?.volatile),
+    mutable: new Set(functions?.mutable),
+    parts: await read("indexes and statistics", partsQuery(version)),
     deterministicCollations: new Set([0, ...collations.map(({ oid }) => oid)]),
     checks: await read("conditions of domains", CHECKS),
     enums: new Set(types.filter(({ kind }) => kind === "e").map(({ oid }) => oid)),

@@ -22,7 +22,7 @@ export const EXTENSION_RELATIONS: Record<string, readonly string[]> = {
 };
 
 /** Words in the text of an extension's function that could read a table, change a setting or run a text as SQL. */
-const RISKY = /["]|\b(?:from|set|set_config|execute|call|ts_stat|ts_rewrite)\b|xml/i;
+const RISKY = /["\\]|\b(?:do|from|table|set|reset|set_config|execute|call|ts_stat|ts_rewrite)\b|xml/i;
 
 export function* checkRights(world: World): Iterable<Finding> {
   const { catalogue, forms } = world;
@@ -36,6 +36,9 @@ export function* checkRights(world: World): Iterable<Finding> {
     };
   for (const role of catalogue.roles) yield* checkRole(role);
   yield* checkOwners(catalogue);
+  for (const { object, extension, fix } of catalogue.parts)
+    if (extension === null || !EXTENSIONS.includes(extension))
+      yield { object, message: "It could show rows or values that no policy shows.", fix };
   // A cast to a domain runs its conditions, which a query of the integrator does not show.
   for (const { object, constraint, tree } of catalogue.checks) {
     const problem = forms.problemIn(tree);
@@ -117,7 +120,9 @@ export function* checkFunctions(world: World): Iterable<Finding> {
     yield {
       object: routine.signature,
       message: `Queries may call this function${routine.isPart ? ", by way of a type, an aggregate or an operator," : ""} and ${reasonAgainst(routine, world)}`,
-      fix: replace(routine, world),
+      fix: world.forms.isFalselyImmutable(routine)
+        ? `ALTER FUNCTION ${routine.signature} STABLE;`
+        : replace(routine, world),
     };
   const ofExtensions = refused.filter(({ extension }) => extension !== null);
   for (const [extension, own] of Map.groupBy(ofExtensions, (each) => each.extension)) {
@@ -143,6 +148,7 @@ function reasonAgainst(routine: Routine, world: World): string | undefined {
   const reasons: [boolean, string][] = [
     [oid < FIRST_OWN_OID, "PostgreSQL did not make it as it is now."],
     [definer, "it runs as its owner, whose rows may be of all customers."],
+    [forms.isFalselyImmutable(routine), "it is IMMUTABLE, and what it calls is not: a plan may keep another caller."],
     [settings.some((each) => !each.startsWith("search_path=")), "it changes a setting while it runs."],
     [leakproof, "LEAKPROOF lets it see rows before the policies apply."],
     [tree === null && language !== "sql", `its body is of the language ${language}, which is not read.`],
@@ -154,10 +160,10 @@ function reasonAgainst(routine: Routine, world: World): string | undefined {
 
 /** Whether a function belongs to an extension that is known, and is as the extension has made it. */
 function isOfKnownExtension(routine: Routine, { catalogue, forms }: World): boolean {
-  const { extension, definer, settings, kind, oid, isAlias, language, library, source, tree } = routine;
+  const { extension, definer, leakproof, settings, kind, oid, isAlias, language, library, source, tree } = routine;
   const isAsMade = catalogue.grants.every((each) => each.class !== "function" || each.oid !== oid || each.initial);
-  if (extension === null || !EXTENSIONS.includes(extension) || definer || settings.length > 0 || !isAsMade)
-    return false;
+  if (extension === null || !EXTENSIONS.includes(extension) || definer || leakproof) return false;
+  if (settings.length > 0 || !isAsMade) return false;
   if (kind === "a" || language === "internal") return isAlias;
   // A library may have a version, such as postgis-3.
   if (language === "c")

@@ -32,7 +32,7 @@ function* checkRelation(relation: Relation, world: World): Iterable<Finding> {
   const grants = world.catalogue.grants.filter((each) => each.class === "relation" && each.oid === relation.oid);
   const isShared =
     EXTENSION_RELATIONS[relation.extension ?? ""]?.includes(relation.object.replace(/^.*\./, "")) === true;
-  if (!relation.named || grants.length === 0 || (isShared && grants.every(({ initial }) => initial))) return;
+  if (grants.length === 0 || (isShared && grants.every(({ initial }) => initial))) return;
   const reads = grants.filter(({ privilege }) => privilege === "SELECT");
   const writes = grants.filter(({ privilege }) => privilege !== "SELECT");
   if (writes.length > 0)

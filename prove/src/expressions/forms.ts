@@ -1,7 +1,16 @@
 /** The exact forms of policies: what binds a row to the caller. Everything else binds nothing. */
 import type { Catalogue, Policy, Relation, Routine } from "../catalogue.ts";
 import { Links } from "./links.ts";
-import { type Caller, DEPTH_MAX, type Scope, SUBLINKS, setsOnlyPath, type Term, Terms } from "./terms.ts";
+import {
+  type Caller,
+  DEPTH_MAX,
+  isOperatorOfPostgres,
+  type Scope,
+  SUBLINKS,
+  setsOnlyPath,
+  type Term,
+  Terms,
+} from "./terms.ts";
 import { type Node, nodeOf, readTree, TYPES, UnknownTree, usesOf } from "./tree.ts";
 
 /** What ties a row to a caller: how a place, such as a column, is related to it. An environment is tied to the claim that names it. */
@@ -20,6 +29,8 @@ export const isPinned = (reading: Reading, setting: string): boolean =>
   [...reading.values()].some(({ how, caller }) => how === ENVIRONMENT && caller[0]?.setting === setting);
 
 const NOTHING: Reading = new Map();
+/** How many bounds of a table are kept. Fewer bind less. */
+const BOUNDS_MAX = 100;
 
 /** What two conditions require, joined with AND. */
 const both = (one: Reading, other: Reading): Reading => new Map([...one, ...other]);
@@ -56,6 +67,8 @@ export class Forms {
   readonly #catalogue: Catalogue;
   readonly #terms: Terms;
   readonly #isAccepted: (object: string) => boolean;
+  /** What tables require, by table, role and depth: several keys into one table multiply what is read. */
+  readonly #tables = new Map<string, Reading>();
 
   /** @param isAccepted whether a person has judged a policy, which then counts as exact */
   constructor(catalogue: Catalogue, isAccepted: (object: string) => boolean) {
@@ -69,7 +82,11 @@ export class Forms {
     const isOpen = ({ permissive, roles, object }: Policy) =>
       permissive && roles.includes(role) && !this.#isAccepted(object);
     const policies = relation.enabled ? relation.policies.filter(isOpen) : [];
-    return either(policies.map((policy) => this.rowsReading(relation, policy, role, depth)));
+    const key = `${relation.oid} ${role} ${depth}`;
+    const read = () => either(policies.map((policy) => this.rowsReading(relation, policy, role, depth)));
+    const reading = this.#tables.get(key) ?? new Map([...read()].slice(0, BOUNDS_MAX));
+    this.#tables.set(key, reading);
+    return reading;
   }
 
   /** What is required of the rows that a permissive policy shows: by it, and by all restrictive ones. */
@@ -100,8 +117,14 @@ export class Forms {
   /** Whether a function in reach shows no more than a query with the same words would. */
   isSafe(routine: Routine): boolean {
     const { tree, leakproof, definer, isPart } = routine;
-    if (definer || leakproof || isPart || !setsOnlyPath(routine)) return false;
+    if (definer || leakproof || isPart || !setsOnlyPath(routine) || this.isFalselyImmutable(routine)) return false;
     return this.#terms.supabaseCaller(routine) !== undefined || this.problemIn(tree) === undefined;
+  }
+
+  /** Whether PostgreSQL may keep the result of a function that depends on the caller: in an index, or in a plan. */
+  isFalselyImmutable({ immutable, tree }: Routine): boolean {
+    if (!immutable || this.problemIn(tree) !== undefined) return immutable && tree === null;
+    return [...usesOf(readTree(tree ?? "")).functions].some((oid) => this.#catalogue.mutable.has(oid));
   }
 
   #read(node: Node | undefined, scope: Scope): Reading {
@@ -123,7 +146,7 @@ export class Forms {
       const [left, right] = node.nodes("args");
       if (this.#terms.isEquality(node))
         return both(this.#readEquality(left, right, scope), this.#readEquality(right, left, scope));
-      if (node.number("opfuncid") !== JSONB_EXISTS) return NOTHING;
+      if (node.number("opfuncid") !== JSONB_EXISTS || !isOperatorOfPostgres(node)) return NOTHING;
       return boundBy(this.#terms.termOf(right, scope).place, ELEMENT, this.#terms.termOf(left, scope).caller);
     },
     SCALARARRAYOPEXPR: (node, scope) => {
@@ -227,7 +250,9 @@ export class Forms {
       .flatMap((place) => links.callersOf(place).map((caller) => boundBy(place, `by ${path} of`, caller)));
     const references = this.#referencesIn(tables, links, scope).map(({ place, table }) => {
       const own = [...this.tableReading(table, scope.role, scope.depth + 1)].map(([key, bound]) =>
-        bound.how === ENVIRONMENT ? new Map([[key, bound]]) : boundBy(place, `by ${path} of ${key} of`, bound.caller),
+        bound.how === ENVIRONMENT
+          ? new Map([[`${place} by ${path} of ${key}`, bound]])
+          : boundBy(place, `by ${path} of ${key} of`, bound.caller),
       );
       return own.reduce(both, NOTHING);
     });

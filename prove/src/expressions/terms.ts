@@ -158,7 +158,9 @@ export class Terms {
       const { caller } = this.termOf(json, scope);
       const { text } = KEY_OF_JSON.has(operator) ? this.termOf(path, scope) : {};
       const keys = path && PATH_OF_JSON.has(operator) ? textsOf(path) : text === undefined ? undefined : [text];
-      return caller && keys && { caller: caller.map((source) => ({ ...source, path: [...source.path, ...keys] })) };
+      return caller && keys && isOperatorOfPostgres(node)
+        ? { caller: caller.map((source) => ({ ...source, path: [...source.path, ...keys] })) }
+        : undefined;
     },
     FUNCEXPR: (node, scope) => {
       const [first] = node.nodes("args");
@@ -187,7 +189,8 @@ export class Terms {
   }
 
   isEquality(node: Node): boolean {
-    return EQUAL.has(node.number("opfuncid")) && this.#isDeterministic(node.number("inputcollid"));
+    const isKnown = EQUAL.has(node.number("opfuncid")) && isOperatorOfPostgres(node);
+    return isKnown && this.#isDeterministic(node.number("inputcollid"));
   }
 
   /** The table of an entry of a query's list, if it is one. */
@@ -244,6 +247,9 @@ export class Terms {
     return isSame(from, to) && node.number("resulttypmod") === -1 && this.#isDeterministic(node.number("resultcollid"));
   }
 }
+
+/** PostgreSQL plans an operator of one's own by what it says of itself, such as its commutator, whatever function it calls. */
+export const isOperatorOfPostgres = (node: Node): boolean => node.number("opno") < FIRST_OWN_OID;
 
 export const setsOnlyPath = ({ settings }: Routine): boolean =>
   settings.every((each) => each.startsWith("search_path="));

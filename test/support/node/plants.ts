@@ -594,7 +594,7 @@ const WORDS = [
       "CREATE FUNCTION is_mine(bigint) RETURNS boolean IMMUTABLE LANGUAGE sql RETURN $1 = customer(); SET app.customer = '1'; CREATE INDEX mine ON orders (is_mine(customer)); RESET app.customer",
     "statistics of a table whose schema may not be used → hidden.bills [rls_disabled]":
       "CREATE SCHEMA hidden; CREATE TABLE hidden.bills AS SELECT * FROM orders; GRANT SELECT ON hidden.bills TO dashboard",
-    "an operator of one's own over PostgreSQL's equality → public.orders.own": `CREATE OPERATOR === (FUNCTION = int8eq, LEFTARG = bigint, RIGHTARG = bigint, COMMUTATOR = OPERATOR(pg_catalog.<)); ${using("customer() === customer")}`,
+    "an operator of one's own over PostgreSQL's equality → public.orders.own": `CREATE OPERATOR === (FUNCTION = int8eq, LEFTARG = bigint, RIGHTARG = bigint); ${using("customer() === customer")}`,
     "an operator class of PostgreSQL's functions → operator class public.evil USING btree":
       "CREATE OPERATOR CLASS evil FOR TYPE int USING btree AS OPERATOR 1 <, OPERATOR 3 =, FUNCTION 1 int4pl(int, int)",
     "a table in another schema that is called as an extension's → shop.pg_stat_statements [rls_disabled]":
@@ -617,10 +617,10 @@ const WORDS = [
   ),
   ...plants(
     {
-      "a property that a person of another customer may have, too → public.orders.own": using(
+      "a property that a person of another customer may have, too →! public.orders.own": using(
         `store = (${CLAIMS} -> 'viewer_properties' ->> 'store')::int`,
       ),
-      "the environment of a parent beside that of the row → public.lines": `${using(`customer = (${CLAIMS} ->> 'team_id')::bigint AND note = ${CLAIMS} ->> 'aud'`)};
+      "the environment of a parent beside that of the row →! public.lines": `${using(`customer = (${CLAIMS} ->> 'team_id')::bigint AND note = ${CLAIMS} ->> 'aud'`)};
         ${table("lines", "id int REFERENCES orders, customer bigint, store int, note text", ["", `customer = (${CLAIMS} ->> 'team_id')::bigint AND EXISTS (SELECT FROM orders o WHERE o.id = lines.id)`])}
         CREATE POLICY more ON lines FOR SELECT TO dashboard USING (customer = (${CLAIMS} ->> 'team_id')::bigint AND note = ${CLAIMS} ->> 'aud')`,
     },
