@@ -1,7 +1,9 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, inject, it, onTestFinished } from "vitest";
-import { withDatabase } from "../../prove/src/database.ts";
+import { readCatalogue } from "../../prove/src/catalogue.ts";
+import { withDatabase, withRollback } from "../../prove/src/database.ts";
+import { Forms } from "../../prove/src/expressions/forms.ts";
 import { outcomeOf, runCommand } from "../support/node/commands.ts";
 import { asCustomer, CORRECT, RESET, SECRET } from "../support/node/correct-schemas.ts";
 import { asOneOfTwo, PEOPLE_CORRECT, PLANTS } from "../support/node/plants.ts";
@@ -303,6 +305,25 @@ describe("ug prove on a server", () => {
     const { stdout } = await proveAt(url, ...CUSTOMERS, ...allowed, "--json");
     const { mistakes } = JSON.parse(stdout);
     expect(mistakes.map(({ code }: { code: string }) => code)).toEqual(["seen_without_setting", "seen_by_both"]);
+  });
+
+  it.skipIf(!hasPostgres)(`reads each table of many ways by foreign keys once${skipped}`, async ({ expect }) => {
+    const keys = ["a", "b", "c", "d", "e", "f"];
+    const tables = Array.from({ length: 6 }, (_, index) => {
+      const [name, parent] = [`t${5 - index}`, `t${6 - index}`];
+      const columns = keys.map((key) => `${key} int REFERENCES ${parent}`).join(", ");
+      const exists = keys.map((key) => `EXISTS (SELECT FROM ${parent} p WHERE p.id = ${name}.${key})`).join(" AND ");
+      return `CREATE TABLE ${name} (id int PRIMARY KEY, ${columns}); ALTER TABLE ${name} ENABLE ROW LEVEL SECURITY;
+        GRANT SELECT ON ${name} TO dashboard; CREATE POLICY own ON ${name} TO dashboard USING (${exists});`;
+    });
+    const url = await withTables(`CREATE TABLE t6 (LIKE orders INCLUDING ALL); ALTER TABLE t6 ENABLE ROW LEVEL SECURITY;
+      GRANT SELECT ON t6 TO dashboard; CREATE POLICY own ON t6 TO dashboard USING (customer = customer()); ${tables.join("")}`);
+    const catalogue = await withDatabase(url, (database) => withRollback(database, () => readCatalogue(database)));
+    const forms = new Forms(catalogue, () => false);
+    const readings = catalogue.relations
+      .filter(({ object }) => object === "public.t0")
+      .flatMap((table) => table.readers.map((role) => forms.tableReading(table, role).size));
+    expect(readings).toEqual([100]);
   });
 
   it.skipIf(!hasPostgres)(`finds one shared row among many${skipped}`, async ({ expect }) => {
