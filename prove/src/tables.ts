@@ -73,7 +73,7 @@ function* checkView(relation: Relation, taken: string, { catalogue, forms }: Wor
       message: `This view reads its tables as its owner (${owner}), and not as the customer's role.`,
       fix:
         catalogue.version >= 150_000
-          ? `ALTER VIEW ${object} SET (security_invoker = true); -- Its readers then need SELECT on the tables that it names.`
+          ? `ALTER VIEW ${object} SET (security_invoker = true); -- Its readers then need SELECT on the tables that it names, and USAGE on their schemas.`
           : taken,
     };
   else if (problem !== undefined) yield { object, message: `This view cannot be judged: ${problem}.`, fix: taken };
@@ -96,7 +96,7 @@ function* checkPolicies(relation: Relation, world: World): Iterable<Finding> {
     yield {
       object: policy.object,
       message: `This policy cannot be judged: ${problem}.`,
-      fix: `DROP POLICY ${policy.name} ON ${relation.object}; ${bind(relation, world)}`,
+      fix: bind(relation, world).replace(/^(?!--)/, () => `DROP POLICY ${policy.name} ON ${relation.object}; `),
     };
   if (broken.length > 0) return;
   // Without a permissive policy, a role sees no row.

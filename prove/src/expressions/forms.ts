@@ -122,9 +122,12 @@ export class Forms {
   }
 
   /** Whether PostgreSQL may keep the result of a function that depends on the caller: in an index, or in a plan. */
-  isFalselyImmutable({ immutable, tree }: Routine): boolean {
-    if (!immutable || this.problemIn(tree) !== undefined) return immutable && tree === null;
-    return [...usesOf(readTree(tree ?? "")).functions].some((oid) => this.#catalogue.mutable.has(oid));
+  isFalselyImmutable(routine: Routine): boolean {
+    const { immutable, kind, tree } = routine;
+    if (!immutable || kind === "a") return false;
+    if (tree === null) return this.#terms.supabaseCaller(routine) !== undefined;
+    const isKnown = this.problemIn(tree) === undefined;
+    return isKnown && [...usesOf(readTree(tree)).functions].some((oid) => this.#catalogue.mutable.has(oid));
   }
 
   #read(node: Node | undefined, scope: Scope): Reading {

@@ -507,7 +507,7 @@ const ATTACKS: readonly Plant[] = [
       ${table("items", "id int PRIMARY KEY, customer bigint, shop int REFERENCES shops", ["", "EXISTS (SELECT FROM shops s WHERE s.id = items.shop)"])}`,
     "a function that sees rows before the policies → public.peek(text)":
       "CREATE FUNCTION peek(text) RETURNS boolean LANGUAGE sql LEAKPROOF RETURN length($1) > 3",
-    "the order of an operator class →! public.cmp(integer,integer)":
+    "the order of an operator class → public.cmp(integer,integer)":
       "CREATE FUNCTION cmp(int, int) RETURNS int IMMUTABLE LANGUAGE sql RETURN $1 - $2; REVOKE EXECUTE ON FUNCTION cmp FROM PUBLIC; CREATE OPERATOR CLASS own FOR TYPE int USING btree AS OPERATOR 1 <, OPERATOR 2 <=, OPERATOR 3 =, OPERATOR 4 >=, OPERATOR 5 >, FUNCTION 1 cmp(int, int)",
     "a default argument that sets the customer → public.report(text)": REPORT,
     "a default argument of an extension's function → extension citext": `CREATE EXTENSION citext; ${REPORT} ALTER EXTENSION citext ADD FUNCTION report(text)`,
