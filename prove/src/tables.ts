@@ -158,7 +158,7 @@ function whatIsMissing(relation: Relation, { policy: { object, tree }, own }: Ap
     return [{ object, message: UNKNOWN, fix }];
   }
   const keys = [...new Set(bounds.map(({ caller }) => callerKey(caller)))].join(" and ");
-  const message = `This policy compares rows with ${keys}, which is the same for both, or which the SQL of a customer does not set.`;
+  const message = `This policy compares rows with ${keys}, which is the same for both, or which the SQL of a customer does not set, or which another customer's person may have, too.`;
   return [{ object, message, fix: bind(relation, world, object) }];
 }
 
