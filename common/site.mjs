@@ -6,11 +6,29 @@ import { join } from "node:path";
 
 /** What they are made of. */
 const SOURCES = [
-  ...["docs", "README.md", "SECURITY.md", "CHANGELOG.md", "CONTRIBUTING.md", "public/openapi.json"],
-  ...["client/releases", "client/src", "client/package.json", "client/README.md"],
-  ...["cli", "common", "prove", "python", "examples", "deploy"],
-  ...["tools/kit", "tools/package", "tools/site", "tools/site.ts"],
-  ...["package.json", "package-lock.json", "tsconfig.json"],
+  "docs",
+  "client/releases",
+  "client/src",
+  "client/package.json",
+  "client/README.md",
+  "cli",
+  "common",
+  "prove",
+  "python",
+  "tools/kit",
+  "tools/package",
+  "examples",
+  "deploy",
+  "tools/site",
+  "tools/site.ts",
+  "public/openapi.json",
+  "README.md",
+  "SECURITY.md",
+  "CHANGELOG.md",
+  "CONTRIBUTING.md",
+  "package.json",
+  "package-lock.json",
+  "tsconfig.json",
 ];
 /** The hash of the sources from which the pages were built. */
 const STAMP = "public/docs/sources.sha256";

@@ -10,8 +10,15 @@ export const TEXT_FIELDS = columnsOf(true);
 export const OBJECT_FIELDS = columnsOf(false);
 /** Fields of a listed group that are not fields of a call: the service decides them. An import ignores them. */
 export const IGNORED: readonly string[] = [
-  ...["team_id", "api_environment_tag", "suspended_reason"],
-  ...["suspended_at", "last_viewed_on", "created_at", "updated_at", "deleted_at", "purge_at"],
+  "team_id",
+  "suspended_at",
+  "suspended_reason",
+  "last_viewed_on",
+  "created_at",
+  "updated_at",
+  "deleted_at",
+  "purge_at",
+  "api_environment_tag",
 ];
 
 /**

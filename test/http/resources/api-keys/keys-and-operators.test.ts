@@ -67,6 +67,16 @@ describe.for(KINDS)("$kind", ({ path, query, item, items, notFound, fields, show
     return [...new Set(codes)];
   }
 
+  it.for([
+    ["without a body", undefined],
+    ["with an empty body", ""],
+    ["with a body without any field", {}],
+  ] as const)("is rolled %s", async ([, body], { expect }) => {
+    await issue();
+    const rolled = await call("POST", `${path}/1/roll${query}`, { credential: operator, body });
+    expect([rolled.status, rolled.body[item].id]).toEqual([201, 2]);
+  });
+
   it("is issued and shown this once", async ({ expect }) => {
     stopClock();
     const answer = await issue({ expires_in_seconds: 3600 });
