@@ -50,6 +50,7 @@ export const CORRECT = `
     RETURN nullif(current_setting('app.customer', true), '')::bigint;
   CREATE POLICY own ON orders TO dashboard USING (customer = customer());
   CREATE POLICY import ON orders TO importer USING (true);
+  CREATE POLICY write ON orders FOR ALL WITH CHECK (customer = customer());
   ALTER TABLE orders OWNER TO owner;
   ALTER TABLE countries OWNER TO owner;
   ALTER VIEW own_orders OWNER TO owner;

@@ -608,17 +608,32 @@ const WORDS = [
   }),
   ...plants(
     {
-      "numbers with two spellings →! public.numbers.own": table("numbers", "id int PRIMARY KEY, customer int", [
+      "numbers with two spellings → public.numbers.own": table("numbers", "id int PRIMARY KEY, customer int", [
         "",
-        `customer = ${SETTING}::int`,
+        `customer = (${CLAIMS} ->> 'team')::int`,
       ]),
+      "lists of numbers with two spellings → public.numbers.own": table(
+        "numbers",
+        "id int PRIMARY KEY, customer int",
+        ["", `customer = ANY (string_to_array(${CLAIMS} ->> 'list', ',')::int[])`],
+      ),
+      "objects with their keys in another order → public.notes.own": notes(`customer = (${CLAIMS} -> 'object')::text`),
+      "a text with a comma that is one element → public.notes.own": notes(`${CLAIMS} -> 'element' ? customer`),
     },
-    { as: (number) => `SET LOCAL ROLE dashboard; SET LOCAL app.customer = '${number === 1 ? "7" : "07"}'` },
+    {
+      as: (number) => {
+        const claims = [
+          { team: "7", list: "5,1", object: { a: 1, b: 2 }, element: "a,b" },
+          { team: "07", list: "05,2", object: { b: 2, a: 1 }, element: ["a,b"] },
+        ];
+        return `${asCustomer(number)}; SELECT set_config('app.claims', '${JSON.stringify(claims[number - 1])}', true)`;
+      },
+    },
   ),
   ...plants(
     {
       "a property that a person of another customer may have, too →! public.orders.own": using(
-        `store = (${CLAIMS} -> 'viewer_properties' ->> 'store')::int`,
+        `store = (${CLAIMS} -> 'viewer_properties' ->> 'store')::int AND ${CLAIMS} ->> 'aud' = 'acme/Customer'`,
       ),
       "the environment of a parent beside that of the row →! public.lines": `${using(`customer = (${CLAIMS} ->> 'team_id')::bigint AND note = ${CLAIMS} ->> 'aud'`)};
         ${table("lines", "id int REFERENCES orders, customer bigint, store int, note text", ["", `customer = (${CLAIMS} ->> 'team_id')::bigint AND EXISTS (SELECT FROM orders o WHERE o.id = lines.id)`])}
