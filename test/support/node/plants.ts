@@ -612,11 +612,10 @@ const WORDS = [
         "",
         `customer = (${CLAIMS} ->> 'team')::int`,
       ]),
-      "lists of numbers with two spellings → public.numbers.own": table(
-        "numbers",
-        "id int PRIMARY KEY, customer int",
-        ["", `customer = ANY (string_to_array(${CLAIMS} ->> 'list', ',')::int[])`],
-      ),
+      "lists of numbers with two spellings → public.numbers.own": table("numbers", "id int PRIMARY KEY, customer int", [
+        "",
+        `customer = ANY (string_to_array(${CLAIMS} ->> 'list', ',')::int[])`,
+      ]),
       "objects with their keys in another order → public.notes.own": notes(`customer = (${CLAIMS} -> 'object')::text`),
       "a text with a comma that is one element → public.notes.own": notes(`${CLAIMS} -> 'element' ? customer`),
     },
