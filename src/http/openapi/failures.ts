@@ -3,17 +3,15 @@ import { ISSUES_MAX } from "../../../common/limits.ts";
 import { ROLES, SCOPES } from "../../domain/credentials/rights.ts";
 import { type Failure, type FailureOf, UNREADY } from "../../domain/failure.ts";
 import { FAILURES } from "../response/failures.ts";
-import { Audience, field } from "./fields.ts";
+import { Audience, component, field } from "./fields.ts";
 import { components, jsonSchema } from "./json-schema.ts";
 
 export type Code = Failure["code"];
 
-const Issue = z
-  .strictObject({
-    path: field(z.array(z.union([z.string(), z.int()])), "Where: the keys from the top down.", ["user_group_id"]),
-    message: field(z.string(), "How to fix it, for people.", "Give a string."),
-  })
-  .meta({ id: "Issue", description: "One fault of a request." });
+const Issue = component("Issue", "One fault of a request.", {
+  path: field(z.array(z.union([z.string(), z.int()])), "Where: the keys from the top down.", ["user_group_id"]),
+  message: field(z.string(), "How to fix it, for people.", "Give a string."),
+});
 
 /** A failure's fields besides its code. */
 type FieldsOf<C extends Code> = Exclude<keyof FailureOf<C>, "code">;

@@ -41,6 +41,10 @@ export const byId = (description: string) => ({
   },
 });
 
+/** A schema among the document's components, by its name. */
+export const component = <Shape extends z.core.$ZodLooseShape>(id: string, description: string, shape: Shape) =>
+  z.strictObject(shape).meta({ id, description });
+
 /** The JSON of a success. `name` is that of its schema among the components. */
 export const content = (name: string, fields: z.core.$ZodLooseShape) => ({
   name,

@@ -1,28 +1,35 @@
 import * as z from "zod";
 import { SCOPES } from "../../../domain/credentials/rights.ts";
-import { byId, content, DONE, field, KeyTimes, number, pageOrLast, Tag, Workspace } from "../../openapi/fields.ts";
+import {
+  byId,
+  component,
+  content,
+  DONE,
+  field,
+  KeyTimes,
+  number,
+  pageOrLast,
+  Tag,
+  Workspace,
+} from "../../openapi/fields.ts";
 import type { Operations } from "../../openapi/operation.ts";
 import { describe, describeFields, graceOf, pageOf } from "../../openapi/request-fields.ts";
 import { ReasonBody, RollKeyBody } from "../fields.ts";
 import { type apiKeyBody, IssueKeyBody, KeysQuery, Scopes } from "./wire.ts";
 
-const ApiKey = z
-  .strictObject({
-    id: number("The key's number in its environment."),
-    workspace: Workspace,
-    environment: field(Tag, "The environment in which the key acts."),
-    name: field(z.string(), "The name of the key in lists.", "backend"),
-    access: field(
-      z.enum(["read", "write"]).nullable(),
-      "The access that was chosen, or null for a key with scopes.",
-      "write",
-    ),
-    scopes: field(z.array(z.enum(SCOPES)).readonly(), "What the key may do.", [...SCOPES]),
-    ...KeyTimes,
-  })
-  .meta({ id: "ApiKey", description: "An API key's properties, without the key itself." }) satisfies z.ZodType<
-  ReturnType<typeof apiKeyBody>
->;
+const ApiKey = component("ApiKey", "An API key's properties, without the key itself.", {
+  id: number("The key's number in its environment."),
+  workspace: Workspace,
+  environment: field(Tag, "The environment in which the key acts."),
+  name: field(z.string(), "The name of the key in lists.", "backend"),
+  access: field(
+    z.enum(["read", "write"]).nullable(),
+    "The access that was chosen, or null for a key with scopes.",
+    "write",
+  ),
+  scopes: field(z.array(z.enum(SCOPES)).readonly(), "What the key may do.", [...SCOPES]),
+  ...KeyTimes,
+}) satisfies z.ZodType<ReturnType<typeof apiKeyBody>>;
 
 /** It has the form of a real key, and no service has signed it. */
 const EXAMPLE_KEY = "ugk_testing_AQJrMQRhY21lAAAAAAAAAAH1capqLmkHLy3gewcjFy7rxfj97h86DsxjIpgwdztY8A";

@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { Audience, content, EXAMPLE_TOKEN, field, timeOrNull } from "../../openapi/fields.ts";
+import { Audience, component, content, EXAMPLE_TOKEN, field, timeOrNull } from "../../openapi/fields.ts";
 import type { Operations } from "../../openapi/operation.ts";
 import { describeFields } from "../../openapi/request-fields.ts";
 import { EXPLAINED_KINDS } from "../../operations/explain-credential.ts";
@@ -9,35 +9,29 @@ import { ExplainBody, type explanationBody } from "./wire.ts";
 
 const CODES = [...new Set(Object.values(REASONS).map(({ code }) => code))];
 
-const Reason = z
-  .strictObject({
-    code: field(z.enum(CODES), "The code of the refusal.", "user_group_suspended"),
-    message: field(z.string(), "What has happened and what to do, for people.", "Resume it."),
-    since: timeOrNull(
-      "Since when this is the case, or null if that is not known. For a superseded token, the time of the group's last rotation, or the end of its grace.",
-    ),
-    by: field(Actor.nullable(), "Who has done it, or null if nobody has, or its event is no longer kept."),
-  })
-  .meta({ id: "CredentialReason", description: "Why a credential is refused." });
+const Reason = component("CredentialReason", "Why a credential is refused.", {
+  code: field(z.enum(CODES), "The code of the refusal.", "user_group_suspended"),
+  message: field(z.string(), "What has happened and what to do, for people.", "Resume it."),
+  since: timeOrNull(
+    "Since when this is the case, or null if that is not known. For a superseded token, the time of the group's last rotation, or the end of its grace.",
+  ),
+  by: field(Actor.nullable(), "Who has done it, or null if nobody has, or its event is no longer kept."),
+});
 
-const ExplainedCredential = z
-  .strictObject({
-    kind: field(
-      z.enum(EXPLAINED_KINDS),
-      "The kind of credential; unknown if no signing key of this service verifies it.",
-    ),
-    number: field(
-      z.int().nullable(),
-      "The number of the key or operator, or of a viewer's group; null for OPERATOR_TOKEN and an unknown text.",
-      1,
-    ),
-    audience: field(Audience.nullable(), "The environment of the credential, or null.", "acme/Customer"),
-    valid: field(z.boolean(), "Whether there is no reason to refuse it.", false),
-    reasons: field(z.array(Reason), "All reasons, in the order in which the service checks them."),
-  })
-  .meta({ id: "ExplainedCredential", description: "A credential, without its text." }) satisfies z.ZodType<
-  ReturnType<typeof explanationBody>
->;
+const ExplainedCredential = component("ExplainedCredential", "A credential, without its text.", {
+  kind: field(
+    z.enum(EXPLAINED_KINDS),
+    "The kind of credential; unknown if no signing key of this service verifies it.",
+  ),
+  number: field(
+    z.int().nullable(),
+    "The number of the key or operator, or of a viewer's group; null for OPERATOR_TOKEN and an unknown text.",
+    1,
+  ),
+  audience: field(Audience.nullable(), "The environment of the credential, or null.", "acme/Customer"),
+  valid: field(z.boolean(), "Whether there is no reason to refuse it.", false),
+  reasons: field(z.array(Reason), "All reasons, in the order in which the service checks them."),
+}) satisfies z.ZodType<ReturnType<typeof explanationBody>>;
 
 const EXPLAINED = content("Explained", {
   credential: field(ExplainedCredential, "The credential, without its text."),

@@ -1,21 +1,17 @@
 import * as z from "zod";
 import { LOCATIONS } from "../../../records.ts";
-import { DONE, field, pageOrLast, Tag, time, Workspace } from "../../openapi/fields.ts";
+import { component, DONE, field, pageOrLast, Tag, time, Workspace } from "../../openapi/fields.ts";
 import type { Operations } from "../../openapi/operation.ts";
 import { describeFields, pageOf } from "../../openapi/request-fields.ts";
 import { ReasonBody } from "../fields.ts";
 import { EnvironmentsQuery, EraseQuery, type environmentBody } from "./wire.ts";
 
-const Environment = z
-  .strictObject({
-    workspace: Workspace,
-    environment: field(Tag, "Its tag, or null."),
-    location: field(z.enum(LOCATIONS).nullable(), "The location hint given with the first key, or null.", "weur"),
-    created_at: time("When it was recorded."),
-  })
-  .meta({ id: "Environment", description: "An environment of a workspace." }) satisfies z.ZodType<
-  ReturnType<typeof environmentBody>
->;
+const Environment = component("Environment", "An environment of a workspace.", {
+  workspace: Workspace,
+  environment: field(Tag, "Its tag, or null."),
+  location: field(z.enum(LOCATIONS).nullable(), "The location hint given with the first key, or null.", "weur"),
+  created_at: time("When it was recorded."),
+}) satisfies z.ZodType<ReturnType<typeof environmentBody>>;
 
 /** The calls on environments. */
 export const environmentOperations = {

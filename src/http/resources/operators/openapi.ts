@@ -2,28 +2,24 @@ import * as z from "zod";
 import { EMAIL_UNITS_MAX } from "../../../../common/limits.ts";
 import { EMAIL } from "../../../domain/credentials/operators.ts";
 import { ROLES } from "../../../domain/credentials/rights.ts";
-import { byId, content, DONE, field, KeyTimes, number, pageOrLast } from "../../openapi/fields.ts";
+import { byId, component, content, DONE, field, KeyTimes, number, pageOrLast } from "../../openapi/fields.ts";
 import type { Operations } from "../../openapi/operation.ts";
 import { describe, describeFields, pageOf } from "../../openapi/request-fields.ts";
 import { ReasonBody, RollKeyBody } from "../fields.ts";
 import { Email, IssueOperatorBody, OperatorsQuery, type operatorBody } from "./wire.ts";
 
-const Operator = z
-  .strictObject({
-    id: number("The operator's number."),
-    name: field(z.string(), "The operator's name, as events show it.", "ada"),
-    role: field(z.enum(ROLES), "What the operator may do.", "support"),
-    email: field(
-      z.string().nullable(),
-      "The address by which the operator signs in with its company, in lower case, or null.",
-      "ada@example.com",
-    ),
-    has_key: field(z.boolean(), "Whether the operator has a key.", true),
-    ...KeyTimes,
-  })
-  .meta({ id: "Operator", description: "An operator, without the key." }) satisfies z.ZodType<
-  ReturnType<typeof operatorBody>
->;
+const Operator = component("Operator", "An operator, without the key.", {
+  id: number("The operator's number."),
+  name: field(z.string(), "The operator's name, as events show it.", "ada"),
+  role: field(z.enum(ROLES), "What the operator may do.", "support"),
+  email: field(
+    z.string().nullable(),
+    "The address by which the operator signs in with its company, in lower case, or null.",
+    "ada@example.com",
+  ),
+  has_key: field(z.boolean(), "Whether the operator has a key.", true),
+  ...KeyTimes,
+}) satisfies z.ZodType<ReturnType<typeof operatorBody>>;
 
 describe(Email(), { maxLength: EMAIL_UNITS_MAX, pattern: EMAIL.source, examples: ["ada@example.com"] });
 

@@ -2,6 +2,7 @@ import * as z from "zod";
 import { SEARCH_UNITS_MAX } from "../../../../common/limits.ts";
 import { GROUP_STATES } from "../../../records.ts";
 import {
+  component,
   content,
   DONE,
   field,
@@ -28,35 +29,31 @@ import {
   UpdateByNumberBody,
 } from "./wire.ts";
 
-export const ListedGroup = z
-  .strictObject({
-    ...SeenGroup,
-    state: field(z.enum(GROUP_STATES), "Whether viewers see the group, are refused, or find none.", "active"),
-    suspended_at: z.exactOptional(time("Since when it is suspended; only of a suspended one.")),
-    suspended_reason: z.exactOptional(
-      field(z.string().nullable(), "Why it is suspended, or null; only of a suspended one.", "unpaid"),
-    ),
-    last_viewed_on: field(z.string().nullable(), "The day of the last view or session, in UTC, or null.", "2026-11-24"),
-    created_at: time("When the group was created."),
-    updated_at: time("When the group last changed. Suspending, resuming, deleting and restoring it do not count."),
-    deleted_at: z.exactOptional(time("When the group was deleted; only of a deleted one.")),
-    purge_at: z.exactOptional(time("Until when it can be restored; only of a deleted one.")),
-  })
-  .meta({ id: "ListedGroup", description: "A group as lists show it, without its token." });
+export const ListedGroup = component("ListedGroup", "A group as lists show it, without its token.", {
+  ...SeenGroup,
+  state: field(z.enum(GROUP_STATES), "Whether viewers see the group, are refused, or find none.", "active"),
+  suspended_at: z.exactOptional(time("Since when it is suspended; only of a suspended one.")),
+  suspended_reason: z.exactOptional(
+    field(z.string().nullable(), "Why it is suspended, or null; only of a suspended one.", "unpaid"),
+  ),
+  last_viewed_on: field(z.string().nullable(), "The day of the last view or session, in UTC, or null.", "2026-11-24"),
+  created_at: time("When the group was created."),
+  updated_at: time("When the group last changed. Suspending, resuming, deleting and restoring it do not count."),
+  deleted_at: z.exactOptional(time("When the group was deleted; only of a deleted one.")),
+  purge_at: z.exactOptional(time("Until when it can be restored; only of a deleted one.")),
+});
 
 const by = (description: string) => z.exactOptional(field(Actor.nullable(), description));
 
-const ShownGroup = z
-  .strictObject({
-    ...ListedGroup.shape,
-    suspended_by: by(
-      "Who has suspended it, or null if its event is no longer kept; only of a suspended one, for callers who may read events.",
-    ),
-    deleted_by: by(
-      "Who has deleted it, or null if its event is no longer kept; only of a deleted one, for callers who may read events.",
-    ),
-  })
-  .meta({ id: "ShownGroup", description: "A group as calls by its number show it, without its token." });
+const ShownGroup = component("ShownGroup", "A group as calls by its number show it, without its token.", {
+  ...ListedGroup.shape,
+  suspended_by: by(
+    "Who has suspended it, or null if its event is no longer kept; only of a suspended one, for callers who may read events.",
+  ),
+  deleted_by: by(
+    "Who has deleted it, or null if its event is no longer kept; only of a deleted one, for callers who may read events.",
+  ),
+});
 
 const HISTORY = page("History", {
   events: field(z.array(Event), "One page of the group's events, newest first."),

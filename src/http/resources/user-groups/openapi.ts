@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { CONTENT, GROUP_FIELDS, type GroupField } from "../../../../common/content.ts";
 import { PROPERTIES_BYTES_MAX, PROPERTIES_DEPTH_MAX } from "../../../../common/limits.ts";
-import { content, DONE, EXAMPLE_TOKEN, field, number, Tag } from "../../openapi/fields.ts";
+import { component, content, DONE, EXAMPLE_TOKEN, field, number, Tag } from "../../openapi/fields.ts";
 import type { Operation, Operations } from "../../openapi/operation.ts";
 import { describeFields, graceOf } from "../../openapi/request-fields.ts";
 import { EnsureBody, type getBody, type postBody, type putBody, RemoveBody, RotateBody, UpdateBody } from "./wire.ts";
@@ -35,22 +35,21 @@ export const SeenGroup = {
   api_environment_tag: Tag,
 };
 
-const GroupWithToken = z.strictObject({ ...Common, properties: Properties }).meta({
-  id: "GroupWithToken",
-  description: "A group, with its token where the key may read it.",
+const GroupWithToken = component("GroupWithToken", "A group, with its token where the key may read it.", {
+  ...Common,
+  properties: Properties,
 }) satisfies z.ZodType<ReturnType<typeof getBody>>;
 
-const UpdatedGroup = z
-  .strictObject({ ...Common, properties: Properties, api_environment_tag: Tag })
-  .meta({ id: "UpdatedGroup", description: "A group after an update." }) satisfies z.ZodType<
-  ReturnType<typeof putBody>
->;
+const UpdatedGroup = component("UpdatedGroup", "A group after an update.", {
+  ...Common,
+  properties: Properties,
+  api_environment_tag: Tag,
+}) satisfies z.ZodType<ReturnType<typeof putBody>>;
 
-const RotatedGroup = z
-  .strictObject({ ...Common, api_environment_tag: Tag })
-  .meta({ id: "RotatedGroup", description: "A group after the rotation of its token." }) satisfies z.ZodType<
-  ReturnType<typeof postBody>
->;
+const RotatedGroup = component("RotatedGroup", "A group after the rotation of its token.", {
+  ...Common,
+  api_environment_tag: Tag,
+}) satisfies z.ZodType<ReturnType<typeof postBody>>;
 
 /** What a request says of each field. */
 const ABOUT: Record<GroupField, string> = {

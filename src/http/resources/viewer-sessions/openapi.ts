@@ -5,7 +5,7 @@ import {
   PROPERTIES_DEPTH_MAX,
   VIEWER_PROPERTIES_BYTES_MAX,
 } from "../../../../common/limits.ts";
-import { DONE, field, number, Success, time } from "../../openapi/fields.ts";
+import { component, DONE, field, number, Success, time } from "../../openapi/fields.ts";
 import type { Operations } from "../../openapi/operation.ts";
 import { describeFields } from "../../openapi/request-fields.ts";
 import { type configurationBody, EndBody, type mintedBody, SessionBody } from "./wire.ts";
@@ -15,14 +15,12 @@ const EXAMPLE_SESSION =
   "eyJhbGciOiJFUzI1NiIsInR5cCI6IkpXVCIsImtpZCI6IkdKdyJ9.eyJzdWIiOiJhY21lIn0." +
   "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA";
 
-const ViewerSession = z
-  .strictObject({
-    token: field(z.string(), "The session, a JWT for the page.", EXAMPLE_SESSION),
-    expires_at: time("When it expires."),
-    expires_in_seconds: number("For how many seconds it is valid.", 300),
-    max_stale_seconds: field(z.int().min(0), "For how many seconds it may answer its viewer itself.", 0),
-  })
-  .meta({ id: "ViewerSession", description: "A viewer session, for a page." });
+const ViewerSession = component("ViewerSession", "A viewer session, for a page.", {
+  token: field(z.string(), "The session, a JWT for the page.", EXAMPLE_SESSION),
+  expires_at: time("When it expires."),
+  expires_in_seconds: number("For how many seconds it is valid.", 300),
+  max_stale_seconds: field(z.int().min(0), "For how many seconds it may answer its viewer itself.", 0),
+});
 
 const Minted = z.strictObject({
   success: Success,
@@ -35,17 +33,15 @@ const Minted = z.strictObject({
   ),
 }) satisfies z.ZodType<ReturnType<typeof mintedBody>>;
 
-const PublicKey = z
-  .strictObject({
-    kty: field(z.literal("EC"), "The kind of key: an elliptic curve."),
-    crv: field(z.literal("P-256"), "The curve."),
-    x: field(z.string(), "The point's first coordinate, base64url."),
-    y: field(z.string(), "The point's second coordinate, base64url."),
-    kid: field(z.string(), "The key's thumbprint (RFC 7638), as in the header of its sessions."),
-    alg: field(z.literal("ES256"), "The algorithm of the signatures."),
-    use: field(z.literal("sig"), "What the key is for: signatures."),
-  })
-  .meta({ id: "PublicKey", description: "A public key that verifies sessions (RFC 7517)." });
+const PublicKey = component("PublicKey", "A public key that verifies sessions (RFC 7517).", {
+  kty: field(z.literal("EC"), "The kind of key: an elliptic curve."),
+  crv: field(z.literal("P-256"), "The curve."),
+  x: field(z.string(), "The point's first coordinate, base64url."),
+  y: field(z.string(), "The point's second coordinate, base64url."),
+  kid: field(z.string(), "The key's thumbprint (RFC 7638), as in the header of its sessions."),
+  alg: field(z.literal("ES256"), "The algorithm of the signatures."),
+  use: field(z.literal("sig"), "What the key is for: signatures."),
+});
 
 const KeySet = z.strictObject({
   keys: field(z.array(PublicKey), "The keys; the first one signs, and all of them verify."),

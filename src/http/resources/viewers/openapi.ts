@@ -6,18 +6,18 @@ import {
   SQL_TEMPLATE_BYTES_MAX,
 } from "../../../../common/limits.ts";
 import { VALUE_NAME } from "../../../domain/sql/variables.ts";
-import { Audience, content, field } from "../../openapi/fields.ts";
+import { Audience, component, content, field } from "../../openapi/fields.ts";
 import type { Operations } from "../../openapi/operation.ts";
 import { describeFields } from "../../openapi/request-fields.ts";
 import { SeenGroup } from "../user-groups/openapi.ts";
 import type { viewBody } from "../user-groups/wire.ts";
 import { CheckQuery, QueryBody, SCALAR_TYPES, ViewerQuery } from "./wire.ts";
 
-const UserGroup = z
-  .strictObject(SeenGroup)
-  .meta({ id: "UserGroup", description: "A group as its viewers see it, without its token." }) satisfies z.ZodType<
-  ReturnType<typeof viewBody>
->;
+const UserGroup = component(
+  "UserGroup",
+  "A group as its viewers see it, without its token.",
+  SeenGroup,
+) satisfies z.ZodType<ReturnType<typeof viewBody>>;
 
 const VIEWED = content("Viewed", {
   audience: Audience,

@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { ROLES, SCOPES } from "../../../domain/credentials/rights.ts";
-import { Audience, content, field, number, Tag, timeOrNull, Workspace } from "../../openapi/fields.ts";
+import { Audience, component, content, field, number, Tag, timeOrNull, Workspace } from "../../openapi/fields.ts";
 import type { Operations } from "../../openapi/operation.ts";
 import type { apiKeyCaller, operatorCaller, viewerCaller } from "./routes.ts";
 
@@ -15,44 +15,34 @@ const InEnvironment = {
 
 const expires_at = timeOrNull("When the credential expires, or null.");
 
-const ApiKeyCaller = z
-  .strictObject({
-    kind: field(z.literal("api_key"), "The kind of credential."),
-    id: number("The key's number."),
-    ...Named,
-    ...InEnvironment,
-    scopes: field(z.array(z.enum(SCOPES)).readonly(), "What the key may do.", [...SCOPES]),
-    expires_at,
-  })
-  .meta({ id: "ApiKeyCaller", description: "An API key." }) satisfies z.ZodType<
-  Omit<ReturnType<typeof apiKeyCaller>, "kind">
->;
+const ApiKeyCaller = component("ApiKeyCaller", "An API key.", {
+  kind: field(z.literal("api_key"), "The kind of credential."),
+  id: number("The key's number."),
+  ...Named,
+  ...InEnvironment,
+  scopes: field(z.array(z.enum(SCOPES)).readonly(), "What the key may do.", [...SCOPES]),
+  expires_at,
+}) satisfies z.ZodType<Omit<ReturnType<typeof apiKeyCaller>, "kind">>;
 
-const OperatorCaller = z
-  .strictObject({
-    kind: field(z.literal("operator"), "The kind of credential."),
-    id: field(z.int().min(1).nullable(), "The operator's number, or null for OPERATOR_TOKEN.", 1),
-    ...Named,
-    workspace: field(z.null(), "An operator belongs to no workspace."),
-    environment: field(z.null(), "An operator belongs to no environment."),
-    role: field(z.enum(ROLES), "What the operator may do.", "admin"),
-    expires_at,
-  })
-  .meta({ id: "OperatorCaller", description: "An operator." }) satisfies z.ZodType<
-  Omit<ReturnType<typeof operatorCaller>, "kind">
->;
+const OperatorCaller = component("OperatorCaller", "An operator.", {
+  kind: field(z.literal("operator"), "The kind of credential."),
+  id: field(z.int().min(1).nullable(), "The operator's number, or null for OPERATOR_TOKEN.", 1),
+  ...Named,
+  workspace: field(z.null(), "An operator belongs to no workspace."),
+  environment: field(z.null(), "An operator belongs to no environment."),
+  role: field(z.enum(ROLES), "What the operator may do.", "admin"),
+  expires_at,
+}) satisfies z.ZodType<Omit<ReturnType<typeof operatorCaller>, "kind">>;
 
 const viewer = (kind: "user_group_token" | "viewer_session", id: string, description: string) =>
-  z
-    .strictObject({
-      kind: field(z.literal(kind), "The kind of credential."),
-      id: number("The group's number."),
-      ...Named,
-      ...InEnvironment,
-      audience: Audience,
-      expires_at,
-    })
-    .meta({ id, description }) satisfies z.ZodType<Omit<ReturnType<typeof viewerCaller>, "kind">>;
+  component(id, description, {
+    kind: field(z.literal(kind), "The kind of credential."),
+    id: number("The group's number."),
+    ...Named,
+    ...InEnvironment,
+    audience: Audience,
+    expires_at,
+  }) satisfies z.ZodType<Omit<ReturnType<typeof viewerCaller>, "kind">>;
 
 const Caller = z
   .union([
