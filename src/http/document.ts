@@ -195,9 +195,7 @@ function described({ method, path, access, operation }: Described): object {
         required: access?.body === "required",
         content: {
           "application/json": { schema: schemaRef(body.name), example: body.example },
-          ...(patch && {
-            "application/merge-patch+json": { schema: schemaRef(patch.name), example: patch.example },
-          }),
+          ...(patch && { "application/merge-patch+json": { schema: schemaRef(patch.name), example: patch.example } }),
         },
       },
     }),

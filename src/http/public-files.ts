@@ -118,10 +118,7 @@ function kitHeaders(env: Env, path: string, extension: string): Record<string, s
     ...NO_SNIFFING,
     "Content-Type": KIT_TYPES[extension] ?? "",
     "Cache-Control": isImmutable ? "public, max-age=31536000, immutable" : "no-cache",
-    ...(extension === "js" && {
-      "Access-Control-Allow-Origin": "*",
-      "Cross-Origin-Resource-Policy": "cross-origin",
-    }),
+    ...(extension === "js" && { "Access-Control-Allow-Origin": "*", "Cross-Origin-Resource-Policy": "cross-origin" }),
   };
 }
 

@@ -21,10 +21,7 @@ export const ROLES = [...LADDER, "backup"] as const;
 export type Role = (typeof ROLES)[number];
 
 /** The shorthands for scopes. Keys store the shorthand, so that a `write` key also gets the scopes of later releases. */
-const ACCESSES: Record<Access, readonly Scope[]> = {
-  read: ["groups:read", "events:read"],
-  write: SCOPES,
-};
+const ACCESSES: Record<Access, readonly Scope[]> = { read: ["groups:read", "events:read"], write: SCOPES };
 
 /** `write` is all scopes. `read` has no `tokens:read`, because a key that reads tokens can view as every customer. */
 export type Access = "read" | "write";

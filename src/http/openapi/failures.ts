@@ -44,9 +44,7 @@ const FIELDS: { [C in CodeWithFields]: { [Field in FieldsOf<C>]: z.ZodType<Failu
       "user_group_id",
     ),
   },
-  unexpected_page: {
-    expected_page: field(z.int(), "The number of the page to send next.", 2),
-  },
+  unexpected_page: { expected_page: field(z.int(), "The number of the page to send next.", 2) },
   invalid_backup: {
     line: field(z.int(), "The number of the line within the page, from 1.", 17),
     reason: field(z.string(), "What is wrong.", "The line is not a JSON object."),
@@ -56,12 +54,8 @@ const FIELDS: { [C in CodeWithFields]: { [Field in FieldsOf<C>]: z.ZodType<Failu
       { path: ["propertes"], message: "This call takes no such field." },
     ]),
   },
-  unknown_variable: {
-    variable: field(z.string(), "The variable that is missing.", "user_group.plan"),
-  },
-  unusable_variable: {
-    variable: field(z.string(), "The variable with such a value.", "user_group.plans"),
-  },
+  unknown_variable: { variable: field(z.string(), "The variable that is missing.", "user_group.plan") },
+  unusable_variable: { variable: field(z.string(), "The variable with such a value.", "user_group.plans") },
   invalid_template: {
     position: field(z.int().min(0), "Where in the template, in UTF-16 code units.", 39),
     reason: field(
@@ -70,9 +64,7 @@ const FIELDS: { [C in CodeWithFields]: { [Field in FieldsOf<C>]: z.ZodType<Failu
       "A variable in a string cannot be a parameter. Move it outside.",
     ),
   },
-  not_ready: {
-    failed: field(z.array(z.enum(UNREADY)), "What was found to be wrong.", ["registry"]),
-  },
+  not_ready: { failed: field(z.array(z.enum(UNREADY)), "What was found to be wrong.", ["registry"]) },
 };
 
 const hasFields = (code: Code): code is CodeWithFields => Object.hasOwn(FIELDS, code);

@@ -35,10 +35,7 @@ export const numberInPath = (description: string) => field(z.int().min(1).max(99
 
 /** The `id` in a path. */
 export const byId = (description: string) => ({
-  path: {
-    schema: z.strictObject({ id: numberInPath(description) }),
-    example: { id: 1 },
-  },
+  path: { schema: z.strictObject({ id: numberInPath(description) }), example: { id: 1 } },
 });
 
 /** A schema among the document's components, by its name. */

@@ -132,10 +132,7 @@ export const RESPONSE_HEADERS: Record<string, { description: string; schema: obj
     description: "The request's id, to look up in the log.",
     schema: { type: "string", format: "uuid" },
   },
-  ETag: {
-    description: "The state of the group, for If-Match.",
-    schema: { type: "string", examples: ['"1.1"'] },
-  },
+  ETag: { description: "The state of the group, for If-Match.", schema: { type: "string", examples: ['"1.1"'] } },
   "Retry-After": {
     description: "The seconds after which to repeat the call.",
     schema: { type: "string", enum: [String(RATE_LIMIT_SECONDS), String(UNAVAILABLE_RETRY_SECONDS)] },
@@ -149,10 +146,7 @@ export const RESPONSE_HEADERS: Record<string, { description: string; schema: obj
       "What has answered: the directory, which knows every change; or the index of tokens or the session itself, which may be stale.",
     schema: { enum: ["directory", "index", "session"] },
   },
-  "X-User-Group-Team-Id": {
-    description: "The number of the group.",
-    schema: { type: "string", pattern: "^\\d+$" },
-  },
+  "X-User-Group-Team-Id": { description: "The number of the group.", schema: { type: "string", pattern: "^\\d+$" } },
   "X-User-Group-Id": { description: "Your id of the group, percent-encoded.", schema: { type: "string" } },
   "X-Viewer-Id": {
     description: "Your id of the person, percent-encoded; empty without one.",

@@ -51,11 +51,7 @@ export const referenceOperations = {
     id: "describeService",
     summary: "Get the name, the version and the links of the service",
     description: "HEAD is answered as well.",
-    answer: {
-      description: "What is here.",
-      content: SERVICE,
-      headers: ["Vary"],
-    },
+    answer: { description: "What is here.", content: SERVICE, headers: ["Vary"] },
     redirectDescription:
       "The request accepts `text/html`, as that of a browser does: the console is there, or `/docs` if the console is turned off.",
   },

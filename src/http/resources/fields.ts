@@ -138,10 +138,7 @@ const Limit = lazy(() =>
 export const limitField = (initial: number) => z._default(Limit(), initial);
 
 /** The fields by which the query of a list asks for a page. */
-export const pageFields = () => ({
-  cursor: z.optional(ListCursor()),
-  limit: limitField(LIST_ITEMS_DEFAULT),
-});
+export const pageFields = () => ({ cursor: z.optional(ListCursor()), limit: limitField(LIST_ITEMS_DEFAULT) });
 
 /** The query of a list in the order of numbers, without filters. */
 export const numberedQuery = () =>

@@ -176,11 +176,7 @@ const FIELDS = lazy((): { [Kind in RecordKind]: Fields<Kind> } => {
       at,
       type: plain(z.enum(EVENT_TYPES)),
       actor: plain(
-        z.strictObject({
-          kind: z.enum(["api_key", "operator", "system"]),
-          id: z.nullable(id.schema),
-          name: Label(),
-        }),
+        z.strictObject({ kind: z.enum(["api_key", "operator", "system"]), id: z.nullable(id.schema), name: Label() }),
       ),
       requestId: label,
       teamId: nullable(id),
@@ -192,12 +188,7 @@ const FIELDS = lazy((): { [Kind in RecordKind]: Fields<Kind> } => {
       name: plain(z.string().check(z.minLength(1), z.maxLength(ENDED_NAME_UNITS_MAX))),
       endedAt: at,
     },
-    environment: {
-      id,
-      name: "directory",
-      location: nullable(plain(z.enum(LOCATIONS))),
-      createdAt: at,
-    },
+    environment: { id, name: "directory", location: nullable(plain(z.enum(LOCATIONS))), createdAt: at },
     tombstone: { id, environment: "directory", teamId: id, createdAt: at },
   };
 });

@@ -2,11 +2,7 @@ import * as z from "zod/mini";
 import { lazy, transformed } from "../fields.ts";
 
 /** GET /api/backup */
-export const BackupQuery = lazy(() =>
-  z.strictObject({
-    cursor: z.optional(z.string()),
-  }),
-);
+export const BackupQuery = lazy(() => z.strictObject({ cursor: z.optional(z.string()) }));
 
 const flag = () =>
   z._default(

@@ -33,9 +33,7 @@ const ExplainedCredential = component("ExplainedCredential", "A credential, with
   reasons: field(z.array(Reason), "All reasons, in the order in which the service checks them."),
 }) satisfies z.ZodType<ReturnType<typeof explanationBody>>;
 
-const EXPLAINED = content("Explained", {
-  credential: field(ExplainedCredential, "The credential, without its text."),
-});
+const EXPLAINED = content("Explained", { credential: field(ExplainedCredential, "The credential, without its text.") });
 
 /** The call that explains a credential. */
 export const credentialOperations = {

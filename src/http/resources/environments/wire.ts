@@ -8,9 +8,7 @@ export const EnvironmentsQuery = lazy(() => numberedQuery());
 
 /** DELETE /api/environments, besides the environment. */
 export const EraseQuery = lazy(() =>
-  z.strictObject({
-    confirm: z.string("Give workspace/environment, if you mean to erase this environment."),
-  }),
+  z.strictObject({ confirm: z.string("Give workspace/environment, if you mean to erase this environment.") }),
 );
 
 /** An environment of the list. */

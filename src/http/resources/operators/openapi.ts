@@ -70,11 +70,7 @@ export const operatorOperations = {
     description:
       "Issues a key with the same name, role, expiry and email. The old key ends after the grace, or at once without one.",
     ...BY_ID,
-    body: {
-      name: "RollOperatorBody",
-      schema: RollKeyBody(),
-      example: { grace_seconds: 3600 },
-    },
+    body: { name: "RollOperatorBody", schema: RollKeyBody(), example: { grace_seconds: 3600 } },
     answer: { status: 201, description: "The new key.", content: ISSUED_OPERATOR },
     refusals: ["operator_not_found", "operator_without_key", "email_taken"],
   },

@@ -93,10 +93,7 @@ export const HISTORY_CURSOR_MESSAGE = "Give the next_cursor of the page before t
 
 /** GET /api/user_groups/{team_id}/events */
 export const HistoryQuery = lazy(() =>
-  z.strictObject({
-    cursor: z.optional(z.string()),
-    limit: limitField(EVENTS_DEFAULT),
-  }),
+  z.strictObject({ cursor: z.optional(z.string()), limit: limitField(EVENTS_DEFAULT) }),
 );
 
 /** Refuses each field that is given beside another one. */
@@ -107,7 +104,5 @@ function refuseBeside(other: string, payload: Payload, fields: Record<string, un
 
 /** GET /api/user_groups/{team_id} */
 export const ShowQuery = lazy(() =>
-  z.strictObject({
-    state: z.optional(z.enum(["deleted"], "Give deleted, or leave the field out.")),
-  }),
+  z.strictObject({ state: z.optional(z.enum(["deleted"], "Give deleted, or leave the field out.")) }),
 );

@@ -188,11 +188,7 @@ export const userGroupOperations = {
       }),
       example: { current_token: EXAMPLE_TOKEN, user_group_id: "acme" },
     },
-    answer: {
-      description: "The group is deleted.",
-      content: DONE,
-      headers: ["Idempotent-Replayed"],
-    },
+    answer: { description: "The group is deleted.", content: DONE, headers: ["Idempotent-Replayed"] },
     refusals: ["user_group_not_found", "token_superseded", "user_group_mismatch"],
   },
 } satisfies Operations;

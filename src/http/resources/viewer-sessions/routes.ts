@@ -63,10 +63,7 @@ const groupOf = ({ user_group_id: providedId = "", team_id: teamId }: NamedGroup
 
 type NamedGroup = { user_group_id?: string | undefined; team_id?: number | undefined };
 
-const FORGED = {
-  path: ["session"],
-  message: "Give a session that this service has minted in this environment.",
-};
+const FORGED = { path: ["session"], message: "Give a session that this service has minted in this environment." };
 
 type Ended = Promise<Result<undefined, Failure>>;
 

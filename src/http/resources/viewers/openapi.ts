@@ -58,11 +58,7 @@ export const viewerOperations = {
       "suspension or deletion it is refused at once, unless the caller of a token accepts a stale answer, or the session was minted with max_stale_seconds.",
     headers: ["Cache-Control"],
     query: { schema: ViewerQuery(), example: {} },
-    answer: {
-      description: "The group, without its token.",
-      content: VIEWED,
-      headers: ANSWER_HEADERS,
-    },
+    answer: { description: "The group, without its token.", content: VIEWED, headers: ANSWER_HEADERS },
     refusals: ["audience_mismatch"],
   },
   "GET /api/viewer/check": {

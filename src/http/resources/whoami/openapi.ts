@@ -4,14 +4,9 @@ import { Audience, component, content, field, number, Tag, timeOrNull, Workspace
 import type { Operations } from "../../openapi/operation.ts";
 import type { apiKeyCaller, operatorCaller, viewerCaller } from "./routes.ts";
 
-const Named = {
-  name: field(z.string(), "The name of the key, the operator or the group.", "backend"),
-};
+const Named = { name: field(z.string(), "The name of the key, the operator or the group.", "backend") };
 
-const InEnvironment = {
-  workspace: Workspace,
-  environment: field(Tag, "The environment's tag, or null."),
-};
+const InEnvironment = { workspace: Workspace, environment: field(Tag, "The environment's tag, or null.") };
 
 const expires_at = timeOrNull("When the credential expires, or null.");
 
