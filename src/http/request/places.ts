@@ -22,8 +22,8 @@ export const joined = (...places: (Place | undefined)[]): Place => ({
   },
 });
 
-/** How many places each name has, how many requests of a name may wait for one, and for how long. */
-export type PlacesLimits = { placesMax: number; waitingMax: number; secondsMax: number };
+/** How many places each name has, how many requests of a name may wait for one, and for how long. Without the latter, none waits. */
+export type PlacesLimits = { placesMax: number; waitingMax?: number; secondsMax?: number };
 
 /** The places of one name: how many are taken, and who waits for one. */
 type Taken = { count: number; waiting?: Queue };
@@ -76,11 +76,11 @@ class Queue {
  * timer of its own then, because the runtime ends a request that nothing but another request can continue.
  */
 export class Places {
-  readonly #limits: PlacesLimits;
+  readonly #limits: Required<PlacesLimits>;
   readonly #names = new Map<string, Taken>();
 
   constructor(limits: PlacesLimits) {
-    this.#limits = limits;
+    this.#limits = { waitingMax: 0, secondsMax: 0, ...limits };
   }
 
   /** Takes a place if one is free. Most requests find one, and need not wait for a promise. */

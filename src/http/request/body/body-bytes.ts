@@ -18,68 +18,37 @@ import { concat } from "../../../domain/bytes.ts";
 import type { FailureOf } from "../../../domain/failure.ts";
 import { TimeoutError, withTimeout } from "../../../domain/with-timeout.ts";
 import type { Access } from "../../access.ts";
+import { joined, Places } from "../places.ts";
 
 type BytesFailure = FailureOf<
   "body_timeout" | "body_too_large" | "malformed_json" | "unsupported_media_type" | "rate_limited" | "overloaded"
 >;
 
-/** How many bodies of one sender, and of all, may be unfinished at the same time, and how a sender with too many is refused. */
-type UnfinishedLimits = { ofSenderMax: number; allMax: number; refusal: FailureOf<"rate_limited" | "overloaded"> };
-
-/** Counts the unfinished bodies that this isolate reads, by sender. An isolate has one thread for all of its requests. */
-class UnfinishedBodies {
-  readonly #limits: UnfinishedLimits;
-  readonly #bySender = new Map<string, number>();
-  #count = 0;
-
-  constructor(limits: UnfinishedLimits) {
-    this.#limits = limits;
-  }
-
-  /** Runs `read` and counts it meanwhile, or refuses a sender. */
-  async count<Failure>(
-    sender: string,
-    read: () => Promise<Result<Uint8Array, Failure>>,
-  ): Promise<Result<Uint8Array, Failure | UnfinishedLimits["refusal"]>> {
-    const { ofSenderMax, allMax, refusal } = this.#limits;
-    const count = this.#bySender.get(sender) ?? 0;
-    if (count >= ofSenderMax) return fail(refusal);
-    if (this.#count >= allMax) return fail({ code: "overloaded" });
-    this.#bySender.set(sender, count + 1);
-    this.#count += 1;
-    try {
-      return await read();
-    } finally {
-      this.#count -= 1;
-      const left = (this.#bySender.get(sender) ?? 1) - 1;
-      if (left > 0) this.#bySender.set(sender, left);
-      else this.#bySender.delete(sender);
-    }
-  }
-}
+/** The unfinished bodies that this isolate reads, of each sender and of all, and how a sender with too many is refused. */
+type Unfinished = { ofSender: Places; ofAll: Places; refusal: FailureOf<"rate_limited" | "overloaded"> };
 
 /** Who sends a body: the bounds of its size and time, and where it is counted while it is unfinished. */
-export type Sender = { bytesMax?: number; secondsMax: number; unfinished: UnfinishedBodies };
+export type Sender = { bytesMax?: number; secondsMax: number; unfinished: Unfinished };
 
 /** A caller with a credential. */
 export const WITH_CREDENTIAL: Sender = {
   secondsMax: BODY_SECONDS_MAX,
-  unfinished: new UnfinishedBodies({
-    ofSenderMax: UNFINISHED_BODIES_OF_CREDENTIAL_MAX,
-    allMax: UNFINISHED_BODIES_MAX,
+  unfinished: {
+    ofSender: new Places({ placesMax: UNFINISHED_BODIES_OF_CREDENTIAL_MAX }),
+    ofAll: new Places({ placesMax: UNFINISHED_BODIES_MAX }),
     refusal: { code: "rate_limited" },
-  }),
+  },
 };
 
 /** Somebody who signs in, by the client's address: without a credential, nobody takes the places of those who have one. */
 export const WITHOUT_CREDENTIAL: Sender = {
   bytesMax: SIGN_IN_BYTES_MAX,
   secondsMax: SIGN_IN_SECONDS_MAX,
-  unfinished: new UnfinishedBodies({
-    ofSenderMax: UNFINISHED_SIGN_INS_OF_ADDRESS_MAX,
-    allMax: UNFINISHED_SIGN_INS_MAX,
+  unfinished: {
+    ofSender: new Places({ placesMax: UNFINISHED_SIGN_INS_OF_ADDRESS_MAX }),
+    ofAll: new Places({ placesMax: UNFINISHED_SIGN_INS_MAX }),
     refusal: { code: "overloaded" },
-  }),
+  },
 };
 
 /**
@@ -143,10 +112,26 @@ async function readWithin(
     if (first && first.byteLength < size) return ok(first);
   }
 
-  return unfinished.count(name, () => {
+  return counted(unfinished, name, () => {
     const rest = readUpTo(reader, reading ?? readPiece(reader, size), bytesMax + 1);
     return readUnfinished(reader, rest, { bytesMax, deadline });
   });
+}
+
+/** Runs `read` and counts it meanwhile, or refuses a sender. */
+async function counted<Failure>(
+  { ofSender, ofAll, refusal }: Unfinished,
+  sender: string,
+  read: () => Promise<Result<Uint8Array, Failure>>,
+): Promise<Result<Uint8Array, Failure | Unfinished["refusal"]>> {
+  const placeOfSender = ofSender.takeFree(sender);
+  if (!placeOfSender) return fail(refusal);
+  const placeOfAll = ofAll.takeFree("");
+  try {
+    return placeOfAll ? await read() : fail({ code: "overloaded" });
+  } finally {
+    joined(placeOfSender, placeOfAll).leave();
+  }
 }
 
 /**
