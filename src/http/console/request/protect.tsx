@@ -2,7 +2,7 @@ import { createMiddleware } from "hono/factory";
 import { isProtected } from "../../../../common/origin.ts";
 import { hasConsole } from "../../../../common/settings/settings.ts";
 import type { Failure } from "../../../domain/failure.ts";
-import { isForm } from "../../request/body/body-bytes.ts";
+import { isOfType } from "../../request/body/body-bytes.ts";
 import { FAILURES } from "../../response/failures.ts";
 import type { ConsoleCall, ConsoleEnv } from "../console-env.ts";
 import { respondWithMessage } from "../response/respond-with-page.tsx";
@@ -60,7 +60,7 @@ function refusalOf(c: ConsoleCall): { status: number; message: string } | undefi
   const isOwn = origin === c.get("origin");
   if (method === "POST" ? !isOwn : origin !== undefined && !isOwn)
     return forbidden(`The console takes forms from its own pages alone. Open it at ${c.get("origin")}.`);
-  if (method === "POST" && !isForm(c.req.header("Content-Type") ?? ""))
+  if (method === "POST" && !isOfType(c.req.header("Content-Type"), "form"))
     return forbidden("The console takes forms alone. Programs use the API.");
   return undefined;
 }

@@ -17,7 +17,6 @@ import { fail, ok, type Result } from "../../../../common/result.ts";
 import { concat } from "../../../domain/bytes.ts";
 import type { FailureOf } from "../../../domain/failure.ts";
 import { TimeoutError, withTimeout } from "../../../domain/with-timeout.ts";
-import type { Access } from "../../access.ts";
 import { joined, Places } from "../places.ts";
 
 type BytesFailure = FailureOf<
@@ -58,7 +57,7 @@ export const WITHOUT_CREDENTIAL: Sender = {
 export async function readBytes(
   request: Request,
   name: string,
-  { bodyType }: { bodyType?: Access["bodyType"] | "form" },
+  { bodyType }: { bodyType?: BodyType },
   sender: Sender = WITH_CREDENTIAL,
 ): Promise<Result<Uint8Array, BytesFailure>> {
   if (!request.body) return ok(new Uint8Array());
@@ -66,8 +65,7 @@ export async function readBytes(
   const reader = request.body.getReader({ mode: "byob" });
   const bytes = await readWithin(reader, name, { ...sender, bytesMax: expectedBytes(request, bytesMax) });
   const hasBody = bytes.ok ? bytes.value.byteLength > 0 : bytes.failure.code === "body_too_large";
-  const type = request.headers.get("Content-Type") ?? "";
-  const isReadable = isAccepted(type, bodyType) && !isEncoded(request);
+  const isReadable = isAccepted(request.headers.get("Content-Type"), bodyType) && !isEncoded(request);
   return hasBody && !isReadable ? fail({ code: "unsupported_media_type" }) : bytes;
 }
 
@@ -75,23 +73,22 @@ export async function readBytes(
 const isEncoded = (request: Request): boolean =>
   !/^(?:\s|,|identity)*$/i.test(request.headers.get("Content-Encoding") ?? "");
 
-function isAccepted(contentType: string, bodyType: Access["bodyType"] | "form"): boolean {
-  if (bodyType === "ndjson") return isNdjson(contentType);
-  if (bodyType === "form") return isForm(contentType);
-  return isJson(contentType) || (bodyType !== undefined && isMergePatch(contentType));
-}
+/** A call that takes merge patches takes JSON too. */
+const isAccepted = (contentType: string | null, bodyType: BodyType = "json"): boolean =>
+  isOfType(contentType, bodyType) || (bodyType === "merge-patch" && isOfType(contentType, "json"));
 
-/** Whether a body is a form as browsers send it without files. */
-export const isForm = (contentType: string): boolean =>
-  /^\s*application\/x-www-form-urlencoded\s*(;|$)/i.test(contentType);
+/** The media types of bodies: a merge patch is that of RFC 7396, and a form one without files. */
+const MEDIA_TYPES = {
+  json: "application/json",
+  "merge-patch": "application/merge-patch+json",
+  ndjson: "application/x-ndjson",
+  form: "application/x-www-form-urlencoded",
+};
+type BodyType = keyof typeof MEDIA_TYPES;
 
-const isJson = (contentType: string): boolean => /^\s*application\/json\s*(;|$)/i.test(contentType);
-
-const isNdjson = (contentType: string): boolean => /^\s*application\/x-ndjson\s*(;|$)/i.test(contentType);
-
-/** Whether a body is a merge patch (RFC 7396, section 4). */
-export const isMergePatch = (contentType = ""): boolean =>
-  /^\s*application\/merge-patch\+json\s*(;|$)/i.test(contentType);
+/** Whether the header `Content-Type` names this media type, with parameters or without. */
+export const isOfType = (contentType: string | null | undefined, type: BodyType): boolean =>
+  contentType?.split(";", 1)[0]?.trim().toLowerCase() === MEDIA_TYPES[type];
 
 /**
  * A body is unfinished if it is longer than the first read, or if that read does not return all of it. So a burst of short

@@ -9,7 +9,7 @@ import { isObject } from "../../../domain/json.ts";
 import type { CallContext, CallEnv } from "../../app-env.ts";
 import { refuseRequest } from "../../response/failures.ts";
 import { inTurn } from "../long-work.ts";
-import { isMergePatch } from "./body-bytes.ts";
+import { isOfType } from "./body-bytes.ts";
 import { bounded, validate } from "./validate.ts";
 
 const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
@@ -25,7 +25,7 @@ export const jsonBody = <Schema extends z.ZodMiniType>(
   createMiddleware<CallEnv, string, { in: { json: z.input<Schema> }; out: { json: z.output<Schema> } }>(
     async (c, next) => {
       const bytes = c.get("body");
-      const isPatch = patchSchema && isMergePatch(c.req.header("Content-Type"));
+      const isPatch = patchSchema && isOfType(c.req.header("Content-Type"), "merge-patch");
       const expected = isPatch ? patchSchema() : schema();
       const share = bytes.byteLength <= BODY_PARSED_AT_ONCE_BYTES_MAX ? 0 : bytes.byteLength / BODY_BYTES_MAX;
       const body = await inTurn(c, share, () => parseBody(bytes, expected, c.get("access").body === "optional"));

@@ -8,7 +8,7 @@ import { Hono } from "../../hono.ts";
 import { listGroups } from "../../operations/user-groups.ts";
 import { admitAgain } from "../../request/admit-caller.ts";
 import { authorizeCallers } from "../../request/authorize.ts";
-import { isMergePatch } from "../../request/body/body-bytes.ts";
+import { isOfType } from "../../request/body/body-bytes.ts";
 import { jsonBody } from "../../request/body/json-body.ts";
 import { conditionsOf, idempotencyKey, ifMatch, markReplay } from "../../request/conditions.ts";
 import { pathNumber, validQuery } from "../../request/query.ts";
@@ -75,7 +75,7 @@ export const userGroupsByNumber = new Hono<AppEnv>()
   .put("/:team_id", jsonBody(UpdateByNumberBody, PatchByNumberBody), ifMatch, async (c) => {
     const changes = changesIn(c.req.valid("json"));
     const teamId = pathNumber(c.req.param("team_id"));
-    const options = { ifMatch: c.get("ifMatch"), isMergePatch: isMergePatch(c.req.header("Content-Type")) };
+    const options = { ifMatch: c.get("ifMatch"), isMergePatch: isOfType(c.req.header("Content-Type"), "merge-patch") };
     const updated = await c.get("directory").updateByNumber(c.get("caller"), teamId, changes, options);
     if (!updated.ok) return refuse(c, updated.failure);
     c.set("teamId", teamId);
