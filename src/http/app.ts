@@ -8,14 +8,7 @@ import type { ACCESS, RoutesOf } from "./access.ts";
 import type { AppEnv, Credential, RequestEnv } from "./app-env.ts";
 import { collectGarbage } from "./collect-garbage.ts";
 import { operatorConsole } from "./console/console.tsx";
-import {
-  DurableObjectDamaged,
-  DurableObjectRestoring,
-  DurableObjectUnavailable,
-  DurableObjectUnreadable,
-  problemOf,
-  StorageFull,
-} from "./durable-objects.ts";
+import { problemOf, refusalCodeOf } from "./durable-objects.ts";
 import { Hono } from "./hono.ts";
 import { publicFiles } from "./public-files.ts";
 import { readCredential, ringOf } from "./request/authenticate.ts";
@@ -144,12 +137,7 @@ const router = new Hono<RequestEnv>({ strict: false })
   .notFound((c) => refuse(c, { code: "route_not_found" }))
   .onError((error, c) => {
     c.set("problem", problemOf(error));
-    if (error instanceof DurableObjectUnavailable) return refuse(c, { code: "directory_unavailable" });
-    if (error instanceof DurableObjectRestoring) return refuse(c, { code: "environment_restoring" });
-    if (error instanceof DurableObjectDamaged) return refuse(c, { code: "environment_damaged" });
-    if (error instanceof StorageFull) return refuse(c, { code: "environment_full" });
-    if (error instanceof DurableObjectUnreadable) return refuse(c, { code: "service_not_configured" });
-    return refuse(c, { code: "internal_error" });
+    return refuse(c, { code: refusalCodeOf(error) ?? "internal_error" });
   });
 
 type Unlisted = Exclude<RoutesOf<ExtractSchema<typeof router>, `/api/${string}`>, keyof typeof ACCESS>;

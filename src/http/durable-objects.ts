@@ -11,27 +11,38 @@ import { TimeoutError, withTimeout } from "../domain/with-timeout.ts";
 import type { Location } from "../records.ts";
 import { RESTORING, UNKNOWN_SCHEMA } from "../storage/migrations.ts";
 
-/** Thrown when a Durable Object could not be reached in time. Whether a change was made is unknown. */
-export class DurableObjectUnavailable extends Error {}
+/**
+ * Thrown when a call of a Durable Object fails, with the code of the refusal: `directory_unavailable` if the object could not be reached in time
+ * (whether a change was made is unknown), `service_not_configured` if its database belongs to another release, `environment_restoring` while a
+ * backup is restored into it, `environment_damaged` if SQLite finds its database damaged or cannot open it, and `environment_full` if the call
+ * needs to write and the disk is full. SQLite has made no change then.
+ */
+class DurableObjectError extends Error {
+  readonly code: DurableObjectCode;
 
-/** Thrown when the database of a Durable Object belongs to another release. */
-export class DurableObjectUnreadable extends Error {}
+  constructor(code: DurableObjectCode, message?: string, options?: ErrorOptions) {
+    super(message, options);
+    this.code = code;
+  }
+}
 
-/** Thrown while a backup is restored into a Durable Object. */
-export class DurableObjectRestoring extends Error {}
+type DurableObjectCode =
+  | "directory_unavailable"
+  | "service_not_configured"
+  | "environment_restoring"
+  | "environment_damaged"
+  | "environment_full";
 
-/** Thrown when SQLite finds the database of a Durable Object damaged, or cannot open it. */
-export class DurableObjectDamaged extends Error {}
-
-/** Thrown when a call needs to write, and the disk is full. SQLite has made no change then. */
-export class StorageFull extends Error {}
+/** The code of the refusal; `undefined` of an error that no Durable Object explains. */
+export const refusalCodeOf = (error: unknown): DurableObjectCode | undefined =>
+  error instanceof DurableObjectError ? error.code : undefined;
 
 const FULL_DISK = "The disk is full. Free space on it: reads go on, and changes are refused until then.";
 
 /** What the log says of an error. */
 export function problemOf(error: unknown): string {
-  if (error instanceof StorageFull) return FULL_DISK;
-  if (error instanceof DurableObjectDamaged) return error.message;
+  if (refusalCodeOf(error) === "environment_full") return FULL_DISK;
+  if (error instanceof DurableObjectError && error.code === "environment_damaged") return error.message;
   return (error instanceof Error && error.stack) || String(error);
 }
 
@@ -141,7 +152,7 @@ type Target = {
 /**
  * The RPC methods of a Durable Object. If the platform reports that a call failed and is `retryable`, an idempotent one is
  * retried with a new stub, since a stub that failed stays broken; an `overloaded` object is not asked again (Durable Objects,
- * "Error handling"). Throws `DurableObjectUnavailable` if there is no answer in time.
+ * "Error handling"). Throws `directory_unavailable` if there is no answer in time.
  *
  * On a full disk, the object starts again after each write that fails, and fails all calls that are under way. So an idempotent
  * call is retried, without a note of its key's use. If it writes nothing else, it succeeds.
@@ -169,7 +180,7 @@ function remote<Methods extends object>({
         probeDisk: () => invoke(stub(), "probeDisk"),
         triesMax: unmarked[method] === false ? 1 : DIRECTORY_TRIES_MAX,
       }).catch((error: unknown) => {
-        if (error instanceof DurableObjectDamaged) onDamage?.();
+        if (refusalCodeOf(error) === "environment_damaged") onDamage?.();
         throw error;
       });
       onResult(result);
@@ -195,10 +206,11 @@ async function retry({ nameInLog, call, callOnFullDisk, probeDisk, triesMax }: A
       return await byDeadline(attempt());
     } catch (thrown) {
       const failure = await failureOf(thrown, () => byDeadline(probeDisk()));
-      if (failure === DAMAGED) throw damagedError(nameInLog(), thrown);
-      const isTriedAgain = failure instanceof StorageFull || isRetryable(thrown);
-      if (!isTriedAgain || failure instanceof DurableObjectUnreadable || tries === triesMax) throw failure;
-      if (failure instanceof StorageFull) attempt = callOnFullDisk;
+      const code = refusalCodeOf(failure);
+      if (code === "environment_damaged") throw damagedError(nameInLog(), thrown);
+      const isTriedAgain = code === "environment_full" || isRetryable(thrown);
+      if (!isTriedAgain || code === "service_not_configured" || tries === triesMax) throw failure;
+      if (code === "environment_full") attempt = callOnFullDisk;
       else await scheduler.wait(DIRECTORY_BACKOFF_MS * 2 ** (tries - 1) * (0.5 + Math.random() / 2));
     }
   }
@@ -216,12 +228,12 @@ async function failureOf(error: unknown, probeDisk: () => Promise<unknown>): Pro
     (thrown: unknown) => thrown,
   );
   const found = knownFailureOf(thrown);
-  if (found instanceof StorageFull || found === DAMAGED) return found;
+  if (found?.code === "environment_full" || found === DAMAGED) return found;
   return isMasked(error) && isMasked(thrown) ? DAMAGED : error;
 }
 
 /** What `failureOf` returns for a damaged database. */
-const DAMAGED = new DurableObjectDamaged();
+const DAMAGED = new DurableObjectError("environment_damaged");
 
 /** SQLite's result codes for a damaged database, as workerd passes them on. */
 const DAMAGE = /SQLITE_(?:CORRUPT|NOTADB)/;
@@ -229,8 +241,9 @@ const DAMAGE = /SQLITE_(?:CORRUPT|NOTADB)/;
 /** Whether workerd hides the reason, as it does if SQLite cannot open the database: then each call of the object fails so. */
 const isMasked = (error: unknown): boolean => error instanceof Error && error.message.startsWith("internal error;");
 
-const damagedError = (name: string, cause: unknown): DurableObjectDamaged =>
-  new DurableObjectDamaged(
+const damagedError = (name: string, cause: unknown): DurableObjectError =>
+  new DurableObjectError(
+    "environment_damaged",
     `The database of ${name} is damaged or cannot be opened: ${cause}. Check the disk and the owner of the file, and restore it from a ` +
       "backup: docs/operators/customers.md has the steps.",
     { cause },
@@ -239,16 +252,16 @@ const damagedError = (name: string, cause: unknown): DurableObjectDamaged =>
 /** How workerd refuses a call of a method that the class does not have. */
 const NO_METHOD = "RPC receiver does not implement the method";
 
-function knownFailureOf(error: unknown): Error | undefined {
+function knownFailureOf(error: unknown): DurableObjectError | undefined {
   const message = error instanceof Error ? error.message : "";
-  if (message.includes(UNKNOWN_SCHEMA)) return new DurableObjectUnreadable(message);
-  if (message.includes(RESTORING)) return new DurableObjectRestoring(message);
+  if (message.includes(UNKNOWN_SCHEMA)) return new DurableObjectError("service_not_configured", message);
+  if (message.includes(RESTORING)) return new DurableObjectError("environment_restoring", message);
   if (DAMAGE.test(message)) return DAMAGED;
   // SQLite's result code, as workerd passes it on.
-  if (message.includes("SQLITE_FULL")) return new StorageFull(message, { cause: error });
+  if (message.includes("SQLITE_FULL")) return new DurableObjectError("environment_full", message, { cause: error });
   // During a deployment, the Durable Objects of the release before lack the methods that this one has added.
   if (isRetryable(error) || isOverloaded(error) || error instanceof TimeoutError || message.includes(NO_METHOD))
-    return new DurableObjectUnavailable(String(error), { cause: error });
+    return new DurableObjectError("directory_unavailable", String(error), { cause: error });
   return undefined;
 }
 

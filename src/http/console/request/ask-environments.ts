@@ -3,7 +3,7 @@ import { ok, type Result } from "../../../../common/result.ts";
 import type { Operator } from "../../../domain/credentials/caller.ts";
 import type { Failure } from "../../../domain/failure.ts";
 import { withTimeout } from "../../../domain/with-timeout.ts";
-import { type Directory, DurableObjectDamaged, DurableObjectRestoring, directoryOf } from "../../durable-objects.ts";
+import { type Directory, directoryOf, refusalCodeOf } from "../../durable-objects.ts";
 import { admitAgain, registryFor } from "../../request/admit-caller.ts";
 import type { SignedInCall } from "../console-env.ts";
 
@@ -76,7 +76,8 @@ async function answerOf<Answer>(
     if (result.ok) return result.value;
     return result.failure.code === "environment_not_found" ? undefined : "silent";
   } catch (error) {
-    if (error instanceof DurableObjectDamaged) return "damaged";
-    return error instanceof DurableObjectRestoring ? "restoring" : "silent";
+    const code = refusalCodeOf(error);
+    if (code === "environment_damaged") return "damaged";
+    return code === "environment_restoring" ? "restoring" : "silent";
   }
 }

@@ -3,13 +3,7 @@ import { version } from "../../../../package.json";
 import type { Unready } from "../../../domain/failure.ts";
 import { TimeoutError, withTimeout } from "../../../domain/with-timeout.ts";
 import type { AppEnv, RequestContext } from "../../app-env.ts";
-import {
-  DurableObjectRestoring,
-  DurableObjectUnavailable,
-  DurableObjectUnreadable,
-  problemOf,
-  registryOf,
-} from "../../durable-objects.ts";
+import { problemOf, refusalCodeOf, registryOf } from "../../durable-objects.ts";
 import { Hono } from "../../hono.ts";
 import { allowMethods } from "../../request/methods.ts";
 import { refuse } from "../../response/failures.ts";
@@ -52,7 +46,8 @@ async function check(env: Env): Promise<Omit<Check, "checkedAt">> {
 }
 
 function failureOf(error: unknown): Unready {
-  if (error instanceof DurableObjectUnreadable || /no such (?:table|column)/.test(String(error))) return "schema";
-  if (error instanceof DurableObjectRestoring) return "restoring";
-  return error instanceof DurableObjectUnavailable || error instanceof TimeoutError ? "registry" : "storage";
+  const code = refusalCodeOf(error);
+  if (code === "service_not_configured" || /no such (?:table|column)/.test(String(error))) return "schema";
+  if (code === "environment_restoring") return "restoring";
+  return code === "directory_unavailable" || error instanceof TimeoutError ? "registry" : "storage";
 }
