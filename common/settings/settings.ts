@@ -166,6 +166,16 @@ export function readSetting<Name extends SettingName>(texts: SettingTexts, name:
   );
 }
 
+/** The value of a setting, or `otherwise` while it cannot be read. */
+export function settingOr<Name extends SettingName>(
+  texts: SettingTexts,
+  name: Name,
+  otherwise: Values[Name],
+): Values[Name] {
+  const setting = readSetting(texts, name);
+  return setting.ok ? setting.value : otherwise;
+}
+
 /** A setting, or the first of several, that cannot be used, and a sentence that says how to fix it. */
 export type UnusableSetting = { name: SettingName; problem: string };
 
@@ -195,10 +205,7 @@ export type Sso = { header: string; issuer: string; audience: string; jwksUrl: s
 
 /** The sign-in with the company; `undefined` if it is not set up, or if one of its settings cannot be read. */
 export function ssoIn(texts: SettingTexts): Sso | undefined {
-  const [header, issuer, audience, jwksUrl] = SSO_NAMES.map((name) => {
-    const setting = readSetting(texts, name);
-    return setting.ok ? setting.value : undefined;
-  });
+  const [header, issuer, audience, jwksUrl] = SSO_NAMES.map((name) => settingOr(texts, name, undefined));
   return header && issuer && audience && jwksUrl ? { header, issuer, audience, jwksUrl } : undefined;
 }
 
@@ -206,15 +213,10 @@ export function ssoIn(texts: SettingTexts): Sso | undefined {
  * For how long a deleted group can be restored, in milliseconds. While the setting cannot be read, nothing is purged: somebody may
  * have been promised more than the default.
  */
-export const undoMsOf = (texts: SettingTexts): number => keptMs(readSetting(texts, "UNDO_DAYS"));
+export const undoMsOf = (texts: SettingTexts): number => settingOr(texts, "UNDO_DAYS", DAYS_MAX * DAY_MS);
 
 /** For how long events are kept, in milliseconds. While the setting cannot be read, none is deleted. */
-export const eventMsOf = (texts: SettingTexts): number => keptMs(readSetting(texts, "EVENT_DAYS"));
-
-const keptMs = (setting: Result<number, string>): number => (setting.ok ? setting.value : DAYS_MAX * DAY_MS);
+export const eventMsOf = (texts: SettingTexts): number => settingOr(texts, "EVENT_DAYS", DAYS_MAX * DAY_MS);
 
 /** Whether the console is on. While the setting cannot be read, it is off. */
-export function hasConsole(texts: SettingTexts): boolean {
-  const setting = readSetting(texts, "CONSOLE");
-  return setting.ok && setting.value === "on";
-}
+export const hasConsole = (texts: SettingTexts): boolean => settingOr(texts, "CONSOLE", "off") === "on";

@@ -3,7 +3,7 @@ import { fstatSync } from "node:fs";
 import { isIP } from "node:net";
 import { attempt } from "../../../common/attempt.ts";
 import { UsageError } from "../../../common/command-error.ts";
-import { readSetting } from "../../../common/settings/settings.ts";
+import { settingOr } from "../../../common/settings/settings.ts";
 import { reader, wholeNumber } from "../option-values.ts";
 import { RELEASE, TRY } from "../release.ts";
 
@@ -79,10 +79,10 @@ export const readHost = reader(
   "Give --host as an IP address, such as 127.0.0.1, ::1 or 0.0.0.0.",
 );
 
-export const readHeaderName = reader((text) => {
-  const setting = readSetting({ CLIENT_ADDRESS_HEADER: text }, "CLIENT_ADDRESS_HEADER");
-  return setting.ok ? setting.value : undefined;
-}, "Give --client-address-header as the name of a header, such as X-Real-IP.");
+export const readHeaderName = reader(
+  (text) => settingOr({ CLIENT_ADDRESS_HEADER: text }, "CLIENT_ADDRESS_HEADER", undefined),
+  "Give --client-address-header as the name of a header, such as X-Real-IP.",
+);
 
 const CALLS_MAX = 1_000_000_000;
 const PERIOD_SECONDS_MAX = 3_600;

@@ -2,7 +2,7 @@ import { createMiddleware } from "hono/factory";
 import { attempt } from "../../../common/attempt.ts";
 import { AUTHORIZATION_WORDS_MAX, OPERATOR_TOKEN_UNITS_MIN } from "../../../common/limits.ts";
 import { fail, ok, type Result } from "../../../common/result.ts";
-import { readSetting } from "../../../common/settings/settings.ts";
+import { readSetting, settingOr } from "../../../common/settings/settings.ts";
 import { importRing, type SigningRing, verifyCredential } from "../../domain/credentials/credential.ts";
 import { verifySession } from "../../domain/credentials/viewer-session.ts";
 import type { FailureOf } from "../../domain/failure.ts";
@@ -109,16 +109,10 @@ async function hasSecret(c: RequestContext<AppEnv>, header: string): Promise<boo
 const decodeBase64 = (word: string): string => attempt(() => atob(word)) ?? "";
 
 /** Whether browsers may send group tokens. A value that cannot be read refuses them, which is the safe reading. */
-export function allowsBrowserTokens(env: Env): boolean {
-  const setting = readSetting(env, "BROWSER_TOKENS");
-  return setting.ok && setting.value === "allow";
-}
+export const allowsBrowserTokens = (env: Env): boolean => settingOr(env, "BROWSER_TOKENS", "refuse") === "allow";
 
 /** OPERATOR_TOKEN, unless it is missing or short, or cannot be read. */
-export function usableOperatorToken(env: Env): string | undefined {
-  const setting = readSetting(env, "OPERATOR_TOKEN");
-  return setting.ok ? setting.value : undefined;
-}
+export const usableOperatorToken = (env: Env): string | undefined => settingOr(env, "OPERATOR_TOKEN", undefined);
 
 /**
  * Whether a text that an operator asks about is OPERATOR_TOKEN. It is counted as a refused credential before, so that nobody guesses the

@@ -1,4 +1,4 @@
-import { readSetting } from "../../../common/settings/settings.ts";
+import { settingOr } from "../../../common/settings/settings.ts";
 import type { Credential, RequestContext } from "../app-env.ts";
 import { CONSOLE } from "../console/paths.ts";
 
@@ -14,8 +14,8 @@ const IPV4_IN_IPV6 = /^::ffff:([\da-f]{1,4}):([\da-f]{1,4})$/;
  * cannot be read, nothing that a client sends counts.
  */
 export function clientAddress(c: RequestContext): string {
-  const header = readSetting(c.env, "CLIENT_ADDRESS_HEADER");
-  const named = header.ok && header.value !== undefined ? networkOf(c.req.header(header.value) ?? "") : undefined;
+  const header = settingOr(c.env, "CLIENT_ADDRESS_HEADER", undefined);
+  const named = header === undefined ? undefined : networkOf(c.req.header(header) ?? "");
   return named ?? networkOf(peerOf(c.req.raw)) ?? "unknown";
 }
 
@@ -27,8 +27,7 @@ const KEYS: readonly Credential["kind"][] = ["api_key", "operator_key", "bootstr
  * `credentials` also that of a call with a key. While the setting cannot be read, none is logged, which is the safe reading of personal data.
  */
 export function loggedClient(c: RequestContext, status: number): string | undefined {
-  const setting = readSetting(c.env, "LOG_CLIENT_ADDRESS");
-  const logged = setting.ok ? setting.value : "none";
+  const logged = settingOr(c.env, "LOG_CLIENT_ADDRESS", "none");
   const isRefused = status >= 400 || c.req.path.startsWith(CONSOLE);
   const hasKey = KEYS.includes(c.get("credential")?.kind ?? "none");
   const isLogged = { all: true, none: false, refused: isRefused, credentials: isRefused || hasKey }[logged];
