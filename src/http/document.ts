@@ -1,7 +1,7 @@
 import { BODY_BYTES_MAX } from "../../common/limits.ts";
 import { type Access, accessOf } from "./access.ts";
 import { errorSchemas, refusalResponses } from "./openapi/failures.ts";
-import { components, jsonSchema } from "./openapi/json-schema.ts";
+import { components, jsonSchema, schemaRef } from "./openapi/json-schema.ts";
 import {
   type CredentialName,
   curlOf,
@@ -154,17 +154,13 @@ const success = ({ content, headers = [] }: Operation["answer"], description: st
   description,
   headers: headerRefs(headers),
   ...(typeof content === "string" && {
-    content: { [content]: { schema: OTHER_CONTENT[content] ?? { type: "string" } } },
+    content: { [content]: { schema: content === "application/json" ? ANY_OBJECT : { type: "string" } } },
   }),
   ...(typeof content === "object" && { content: { "application/json": { schema: schemaRef(content.name) } } }),
 });
 
-const schemaRef = (name: string) => ({ $ref: `#/components/schemas/${name}` });
-
-/** The schemas of answers that are no text and have none of their own. */
-const OTHER_CONTENT: Record<string, object> = {
-  "application/json": { type: "object", additionalProperties: true },
-};
+/** The schema of JSON that has none of its own. */
+const ANY_OBJECT = { type: "object", additionalProperties: true };
 
 /** The document's description of one operation. */
 function described({ method, path, access, operation }: Described): object {

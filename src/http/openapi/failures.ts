@@ -4,7 +4,7 @@ import { ROLES, SCOPES } from "../../domain/credentials/rights.ts";
 import { type Failure, type FailureOf, UNREADY } from "../../domain/failure.ts";
 import { FAILURES } from "../response/failures.ts";
 import { Audience, component, field } from "./fields.ts";
-import { components, jsonSchema } from "./json-schema.ts";
+import { components, jsonSchema, schemaRef } from "./json-schema.ts";
 
 export type Code = Failure["code"];
 
@@ -77,8 +77,6 @@ const CODES = Object.keys(FAILURES).filter((code): code is Code => Object.hasOwn
 /** The name of a code's schema, as generated clients like it: `RevisionMismatch`. */
 const schemaName = (code: Code) => code.replaceAll(/(?:^|_)(\w)/g, (_, letter: string) => letter.toUpperCase());
 
-const schemaRef = (code: Code) => ({ $ref: `#/components/schemas/${schemaName(code)}` });
-
 /** The schema of each code's `error`, and `Failure`: the fields that every refusal has. */
 export const errorSchemas = () => ({
   ...Object.assign(
@@ -124,8 +122,8 @@ export const errorSchemas = () => ({
 
 /** The schema of an `error` with one of these codes. Without a `discriminator`, which several generators read only beside an `enum`. */
 function errorOf(codes: Code[]): object {
-  const [only, ...others] = codes.map(schemaRef);
-  return only && others.length === 0 ? only : { oneOf: codes.map(schemaRef) };
+  const [first, ...others] = codes.map((code) => schemaRef(schemaName(code)));
+  return first && others.length === 0 ? first : { oneOf: [first, ...others] };
 }
 
 /** The headers that come with a refusal of this status, besides those of every answer. */
@@ -163,10 +161,7 @@ export function refusalResponses(codes: Code[]): RefusalResponse[] {
       content: {
         "application/json": {
           schema: {
-            allOf: [
-              { $ref: "#/components/schemas/Failure" },
-              { properties: { error: errorOf(ofStatus) }, required: ["error"] },
-            ],
+            allOf: [schemaRef("Failure"), { properties: { error: errorOf(ofStatus) }, required: ["error"] }],
           },
           examples: Object.fromEntries(ofStatus.map((code) => [code, { value: exampleOf(code) }])),
         },

@@ -5,6 +5,9 @@ type JsonSchema = z.core.JSONSchema.BaseSchema;
 
 const COMPONENTS = "#/components/schemas/";
 
+/** A reference to the schema of this name among the document's components. */
+export const schemaRef = (name: string) => ({ $ref: COMPONENTS + name });
+
 /** The JSON Schema of what a client sends (`input`) or gets (`output`). A schema with an `id` in it becomes a reference. */
 export const jsonSchema = (schema: z.core.$ZodType, io: "input" | "output"): JsonSchema => generate(schema, io).own;
 
