@@ -69,11 +69,10 @@ const CHANGES: Record<GroupChange, Change> = {
     ),
     check: (c) =>
       schemaIssues(parseForm(c, RotateByNumberBody(), ["reason"], { grace_seconds: numberIn(c, "grace_seconds") })),
-    run: (c, { teamId }) =>
-      c.get("directory").rotateByNumber(c.get("operator"), teamId, Number(numberIn(c, "grace_seconds") ?? 0), {
-        ...conditions(c),
-        idempotency: undefined,
-      }),
+    run: (c, { teamId }) => {
+      const graceSeconds = Number(numberIn(c, "grace_seconds") ?? 0);
+      return c.get("directory").rotateByNumber(c.get("operator"), teamId, graceSeconds, conditions(c));
+    },
     done: "rotated",
   },
   suspend: {
@@ -118,8 +117,7 @@ const CHANGES: Record<GroupChange, Change> = {
       </>,
       <>Until {utcTime(purgeAtOf(Date.now(), undoMsOf(c.env)))} it can be restored as it was; then it is purged.</>,
     ],
-    run: (c, { teamId }) =>
-      c.get("directory").removeByNumber(c.get("operator"), teamId, { ...conditions(c), idempotency: undefined }),
+    run: (c, { teamId }) => c.get("directory").removeByNumber(c.get("operator"), teamId, conditions(c)),
     done: "deleted",
   },
   restore: {
@@ -150,7 +148,7 @@ const CHANGES: Record<GroupChange, Change> = {
       const body = restoreBody(c);
       if (!body.ok) return Promise.resolve(body);
       const options = { newProvidedId: body.value.new_user_group_id, rotateToken: body.value.rotate_token };
-      return c.get("directory").restore(c.get("operator"), teamId, options, { idempotency: undefined });
+      return c.get("directory").restore(c.get("operator"), teamId, options, {});
     },
     failureFields: { user_group_id_taken: "new_user_group_id" },
     done: "restored",
@@ -166,7 +164,7 @@ const CHANGES: Record<GroupChange, Change> = {
     ],
     fields: (_, group, issues) => <ConfirmationField expected={confirmationOfGroup(group)} issues={issues} />,
     check: (c, group) => confirmationIssues(c, confirmationOfGroup(group)),
-    run: (c, { teamId }) => c.get("directory").purge(c.get("operator"), teamId, { idempotency: undefined }),
+    run: (c, { teamId }) => c.get("directory").purge(c.get("operator"), teamId, {}),
     done: "purged",
   },
 };
