@@ -2,7 +2,7 @@ import { COLUMNS as CONTENT_COLUMNS } from "../../common/content.ts";
 import type { ListedGroup, UserGroup } from "../records.ts";
 import { NO_UNIQUE_IDS, UNIQUE_IDS } from "./schema.ts";
 
-type SnakeCase<Name> = Name extends `${infer First}${infer Rest}`
+export type SnakeCase<Name> = Name extends `${infer First}${infer Rest}`
   ? `${First extends Lowercase<First> ? First : `_${Lowercase<First>}`}${SnakeCase<Rest>}`
   : Name;
 /** A column for each field, named after it. */

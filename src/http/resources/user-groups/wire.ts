@@ -24,6 +24,7 @@ import {
   type UserGroupDraft,
 } from "../../../domain/user-groups/user-group.ts";
 import type { GroupContent, GroupSnapshot, ListedGroup, PublicGroup } from "../../../records.ts";
+import type { SnakeCase } from "../../../storage/group-store.ts";
 import {
   describeText,
   Grace,
@@ -143,16 +144,7 @@ export const RemoveBody = lazy(() =>
 /** A group by its published names. Each function gives exactly the fields that the answer to one call has. */
 
 /** The published names of what lists show of a group besides its content. */
-type WireNames = {
-  teamId: "team_id";
-  suspendedAt: "state";
-  suspendedReason: "suspended_reason";
-  lastViewedOn: "last_viewed_on";
-  createdAt: "created_at";
-  updatedAt: "updated_at";
-  deletedAt: "deleted_at";
-};
-type ListedName = WireNames[Exclude<keyof ListedGroup, ContentField | "revision">];
+type ListedName = SnakeCase<Exclude<keyof ListedGroup, ContentField | "revision">>;
 
 /** What the JSON of a group has besides its record: the tag of its environment, and for how long a deletion can be undone. */
 export type ListOptions = { tag: EnvironmentTag; undoMs: number };
