@@ -5,15 +5,6 @@ export class TimeoutError extends Error {}
 export function withTimeout<Value>(work: Promise<Value>, seconds: number): Promise<Value> {
   return new Promise((resolve, reject) => {
     const timer = setTimeout(() => reject(new TimeoutError(`No answer within ${seconds} seconds.`)), seconds * 1000);
-    work.then(
-      (value) => {
-        clearTimeout(timer);
-        resolve(value);
-      },
-      (error) => {
-        clearTimeout(timer);
-        reject(error);
-      },
-    );
+    work.then(resolve, reject).finally(() => clearTimeout(timer));
   });
 }
