@@ -92,12 +92,6 @@ export const FAILURES: Record<Failure["code"], Refusal> = {
       "environments. This one has some. Nothing was changed.",
     unexpected_page:
       "The pages of a backup must be sent in their order. Send the expected_page next, or page 1 to begin again.",
-  }),
-  ...withStatus(422, {
-    invalid_backup:
-      "This page of a backup cannot be restored; the field reason says why. Nothing of the restore is left.",
-  }),
-  ...withStatus(409, {
     user_group_not_deleted: "This user group exists, and only a deleted one can be purged. Delete it first.",
   }),
   ...withStatus(412, {
@@ -115,6 +109,8 @@ export const FAILURES: Record<Failure["code"], Refusal> = {
       "Content-Encoding: the service takes no compressed body.",
   }),
   ...withStatus(422, {
+    invalid_backup:
+      "This page of a backup cannot be restored; the field reason says why. Nothing of the restore is left.",
     invalid_body: "The request does not fit this call. Each of the issues names a field and how to fix it.",
     operator_without_key:
       "This operator has no key to roll: it signs in with its company. To give it a key, revoke it, and issue it again with the same email.",
