@@ -6,6 +6,7 @@ import {
   type CredentialName,
   curlOf,
   type DescribedCall,
+  headerRefs,
   type Operation,
   REQUEST_HEADERS,
   RESPONSE_HEADERS,
@@ -96,9 +97,6 @@ const OPERATIONS: Record<DescribedCall, TaggedOperation> = {
   ...tagged("About", referenceOperations),
 };
 
-const headerRefs = (names: readonly string[]) =>
-  Object.fromEntries(["X-Request-Id", ...names].map((name) => [name, { $ref: `#/components/headers/${name}` }]));
-
 const BODY = `At most ${BODY_BYTES_MAX} bytes of JSON in UTF-8. What cannot be kept exactly is refused.`;
 
 /** The members of an object as parameters of a path or a query, each with its value in the example. */
@@ -152,7 +150,7 @@ const AN_ENVIRONMENT = { workspace: "acme", environment: "Testing" };
 /** The response to a call that succeeds. */
 const success = ({ content, headers = [] }: Operation["answer"], description: string) => ({
   description,
-  headers: headerRefs(headers),
+  headers: headerRefs(...headers),
   ...(typeof content === "string" && {
     content: { [content]: { schema: content === "application/json" ? ANY_OBJECT : { type: "string" } } },
   }),
@@ -207,7 +205,7 @@ function described({ method, path, access, operation }: Described): object {
       ...(answer.foundDescription && { 200: success(answer, answer.foundDescription) }),
       [answer.status ?? 200]: success(answer, answer.description),
       ...(operation.redirectDescription && {
-        302: { description: operation.redirectDescription, headers: headerRefs(["Location", "Vary"]) },
+        302: { description: operation.redirectDescription, headers: headerRefs("Location", "Vary") },
       }),
       ...Object.fromEntries(
         refusalResponses(refusalsOf(operation, access)).map(({ status, name }) => [
@@ -243,7 +241,7 @@ export function documentOf(version: string): object {
       parameters: mapEntries(REQUEST_HEADERS, (header, name) => [name, { name, in: "header", ...header }]),
       responses: Object.fromEntries(
         DESCRIBED.flatMap(({ operation, access }) => refusalResponses(refusalsOf(operation, access))).map(
-          ({ name, headers, description, content }) => [name, { description, headers: headerRefs(headers), content }],
+          ({ name, headers, description, content }) => [name, { description, headers, content }],
         ),
       ),
       schemas: {

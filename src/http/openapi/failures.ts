@@ -1,12 +1,11 @@
 import * as z from "zod";
 import { ISSUES_MAX } from "../../../common/limits.ts";
 import { ROLES, SCOPES } from "../../domain/credentials/rights.ts";
-import { type Failure, type FailureOf, UNREADY } from "../../domain/failure.ts";
+import { type FailureOf, UNREADY } from "../../domain/failure.ts";
 import { FAILURES } from "../response/failures.ts";
 import { Audience, component, field } from "./fields.ts";
 import { components, jsonSchema, schemaRef } from "./json-schema.ts";
-
-export type Code = Failure["code"];
+import { type Code, headerRefs, RETRY_AFTER_IF_IT_HELPS } from "./operation.ts";
 
 const Issue = component("Issue", "One fault of a request.", {
   path: field(z.array(z.union([z.string(), z.int()])), "Where: the keys from the top down.", ["user_group_id"]),
@@ -126,11 +125,12 @@ function errorOf(codes: Code[]): object {
   return first && others.length === 0 ? first : { oneOf: [first, ...others] };
 }
 
-/** The headers that come with a refusal of this status, besides those of every answer. */
-function headersOf(status: number): string[] {
-  if (status === 401) return ["WWW-Authenticate"];
-  if (status === 405) return ["Allow"];
-  return status === 429 || status === 503 ? ["Retry-After"] : [];
+/** The headers of a refusal of this status with one of these codes. */
+function headersOf(status: number, codes: Code[]): Record<string, object> {
+  if (status === 401) return headerRefs("WWW-Authenticate");
+  if (status === 405) return headerRefs("Allow");
+  if (codes.includes("environment_damaged")) return { ...headerRefs(), "Retry-After": RETRY_AFTER_IF_IT_HELPS };
+  return status === 429 || status === 503 ? headerRefs("Retry-After") : headerRefs();
 }
 
 function exampleOf(code: Code) {
@@ -146,7 +146,7 @@ function exampleOf(code: Code) {
 }
 
 /** The response for one status, named for the codes that a call may answer with that status. */
-type RefusalResponse = { status: number; name: string; headers: string[]; description: string; content: object };
+type RefusalResponse = { status: number; name: string; headers: object; description: string; content: object };
 
 /** The responses of an operation that can refuse with these codes: one for each status, in the order of the statuses. */
 export function refusalResponses(codes: Code[]): RefusalResponse[] {
@@ -156,7 +156,7 @@ export function refusalResponses(codes: Code[]): RefusalResponse[] {
     return {
       status,
       name: ofStatus.join("-or-"),
-      headers: headersOf(status),
+      headers: headersOf(status, ofStatus),
       description: ofStatus.map((code) => `\`${code}\``).join(" or "),
       content: {
         "application/json": {

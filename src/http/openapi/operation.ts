@@ -5,13 +5,15 @@ import {
   STALE_SECONDS_MIN,
   UNAVAILABLE_RETRY_SECONDS,
 } from "../../../common/limits.ts";
+import type { Failure } from "../../domain/failure.ts";
 import type { ACCESS, Access } from "../access.ts";
-import type { Code } from "./failures.ts";
 import { EXAMPLE_TOKEN } from "./fields.ts";
 
 /** The shape of the OpenAPI document's operations, and what several of them share. The Worker does not import this. */
 
 export type Tag = "User groups" | "Events" | "Dashboards" | "API keys" | "Operators" | "About";
+
+export type Code = Failure["code"];
 
 type Content = { name: string; schema: z.core.$ZodType; example: object };
 
@@ -126,17 +128,25 @@ export const REQUEST_HEADERS: Record<string, { description: string; schema: obje
   },
 };
 
+type ResponseHeader = { description: string; schema: object; required?: false };
+
+const RETRY_AFTER_SECONDS = { type: "string", enum: [String(RATE_LIMIT_SECONDS), String(UNAVAILABLE_RETRY_SECONDS)] };
+
+/** `Retry-After` of a response that lists `environment_damaged`. */
+export const RETRY_AFTER_IF_IT_HELPS: ResponseHeader = {
+  required: false,
+  description: "The seconds after which to repeat the call. Absent where a retry does not help: environment_damaged.",
+  schema: RETRY_AFTER_SECONDS,
+};
+
 /** The headers of answers. Each is always there, unless it says otherwise. */
-export const RESPONSE_HEADERS: Record<string, { description: string; schema: object; required?: false }> = {
+export const RESPONSE_HEADERS: Record<string, ResponseHeader> = {
   "X-Request-Id": {
     description: "The request's id, to look up in the log.",
     schema: { type: "string", format: "uuid" },
   },
   ETag: { description: "The state of the group, for If-Match.", schema: { type: "string", examples: ['"1.1"'] } },
-  "Retry-After": {
-    description: "The seconds after which to repeat the call.",
-    schema: { type: "string", enum: [String(RATE_LIMIT_SECONDS), String(UNAVAILABLE_RETRY_SECONDS)] },
-  },
+  "Retry-After": { description: "The seconds after which to repeat the call.", schema: RETRY_AFTER_SECONDS },
   "WWW-Authenticate": { description: "The scheme to authenticate by.", schema: { const: "Token" } },
   Location: { description: "The path to go to.", schema: { type: "string", format: "uri-reference" } },
   Vary: { description: "The header of the request that chooses the answer.", schema: { const: "Accept" } },
@@ -170,6 +180,10 @@ export const RESPONSE_HEADERS: Record<string, { description: string; schema: obj
   },
   "Access-Control-Allow-Origin": { description: "Any origin may read the answer.", schema: { const: "*" } },
 };
+
+/** The headers of an answer: the request's id, and those of these names. */
+export const headerRefs = (...names: readonly string[]): Record<string, object> =>
+  Object.fromEntries(["X-Request-Id", ...names].map((name) => [name, { $ref: `#/components/headers/${name}` }]));
 
 /** The header Authorization with the shell variable that stands for a credential. */
 const AUTHORIZATIONS: Record<CredentialName, string> = {

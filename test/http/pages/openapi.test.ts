@@ -1,5 +1,10 @@
 import { env } from "cloudflare:workers";
 import { describe, it } from "vitest";
+import openapi from "../../../public/openapi.json";
+import type { Failure } from "../../../src/domain/failure.ts";
+import type { RequestEnv } from "../../../src/http/app-env.ts";
+import { Hono } from "../../../src/http/hono.ts";
+import { refuse } from "../../../src/http/response/failures.ts";
 import { call } from "../../support/client.ts";
 import { paths, resolve, undocumentedIn } from "../../support/documented.ts";
 import { sessionOf } from "../../support/sessions.ts";
@@ -72,6 +77,28 @@ describe("the examples of the document", () => {
     const { status } = await sendExample(operation, scheme);
     expect(Object.keys(operation.responses)).toContain(String(status));
     expect(status).toBeLessThan(300);
+  });
+});
+
+/** Every refusal in the document, and the headers that it requires there. */
+const refusals = Object.values(openapi.components.responses).flatMap(({ headers, content }) => {
+  const required = Object.entries<object>(headers).filter(
+    ([, header]) => resolve<{ required?: boolean }>(header).required,
+  );
+  const names = required.map(([name]) => name);
+  return Object.entries(content["application/json"].examples).map(
+    ([code, { value }]) => [code, names, value.error] as const,
+  );
+});
+
+describe("the headers that the document requires", () => {
+  it.for(refusals)("are those that %s has: %s", async ([, names, failure], { expect }) => {
+    const app = new Hono<RequestEnv>().get("/", (c) => {
+      c.set("headers", { "X-Request-Id": crypto.randomUUID() });
+      return refuse(c, failure as Failure);
+    });
+    const { headers } = await app.request("/");
+    expect(names.filter((name) => !headers.has(name))).toEqual([]);
   });
 });
 
