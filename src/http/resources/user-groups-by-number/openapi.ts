@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { SEARCH_UNITS_MAX } from "../../../../common/limits.ts";
+import { HISTORY_ROWS_MAX, SEARCH_ROWS_MAX, SEARCH_UNITS_MAX } from "../../../../common/limits.ts";
 import { GROUP_STATES } from "../../../records.ts";
 import {
   component,
@@ -87,8 +87,8 @@ export const userGroupByNumberOperations = {
       "Returns the groups of the environment, without tokens, in the order of `team_id`, or of their ids with a prefix. " +
       "A page has at most 1 MiB, so it may have fewer groups than `limit` and still a cursor: " +
       "only `next_cursor: null` is the end. A cursor of a search continues that search alone. With `user_group_id` the list has the one group with this id, or none, and the call " +
-      "creates nothing. With `search` or `last_viewed_before` one call examines 100,000 groups, so a page may even be empty and have a " +
-      "cursor.",
+      `creates nothing. With \`search\` or \`last_viewed_before\` one call examines ${SEARCH_ROWS_MAX.toLocaleString("en")} groups, so a page ` +
+      "may even be empty and have a cursor.",
     query: {
       schema: describeFields(ListQuery(), {
         ...pageOf("groups"),
@@ -132,8 +132,8 @@ export const userGroupByNumberOperations = {
     summary: "List the changes of one user group, newest first",
     description:
       "The events of the group with this number, also of a deleted or purged one, for as long as events are kept. One call examines " +
-      "100,000 events of the environment, so a page may have fewer than `limit` and still a cursor: `searched_back_to` says how far it " +
-      "has looked, and only `next_cursor: null` is the end.",
+      `${HISTORY_ROWS_MAX.toLocaleString("en")} events of the environment, so a page may have fewer than \`limit\` and still a cursor: ` +
+      "`searched_back_to` says how far it has looked, and only `next_cursor: null` is the end.",
     ...BY_NUMBER,
     query: {
       schema: describeFields(HistoryQuery(), {
