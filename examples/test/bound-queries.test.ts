@@ -7,7 +7,7 @@ import knex from "knex";
 import { Kysely, PostgresDialect } from "kysely";
 import pg from "pg";
 import pgPromise from "pg-promise";
-import { afterAll, beforeAll, describe, inject, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
 import { environmentsOf, sessionOf } from "../../test/support/node/environments.ts";
 import { hasPostgres, type Postgres, startPostgres } from "../../test/support/node/postgres.ts";
 import { withKit } from "../../test/support/node/python.ts";
@@ -124,20 +124,20 @@ describe.for(CONSUMERS)("$name", ({ isThere, needs, report }) => {
 
   const reports = (...calls: Parameters<Report>[]) => Promise.all(calls.map((call) => report(...call)));
 
-  it.skipIf(missing)(`shows a customer their rows, filtered by the page${skipped}`, async ({ expect }) => {
+  it.skipIf(missing)(`shows a customer their rows, filtered by the page${skipped}`, async () => {
     const { own, other } = environments;
     const [session, others] = [await sessionOf(own), await sessionOf(other)];
     expect(await reports([own.token], [session, { region: "eu" }], [others])).toEqual([[1, 2], [1], [4]]);
   });
 
-  it.skipIf(missing)(`keeps hostile values apart from the SQL${skipped}`, async ({ expect }) => {
+  it.skipIf(missing)(`keeps hostile values apart from the SQL${skipped}`, async () => {
     const hostile = await sessionOf({ ...environments.own, userGroupId: HOSTILE });
     const own = await sessionOf(environments.own);
     const region = { region: HOSTILE };
     expect(await reports([hostile, region], [own, region])).toEqual([[8], []]);
   });
 
-  it.skipIf(missing)(`shows nothing to sessions and tokens of other environments${skipped}`, async ({ expect }) => {
+  it.skipIf(missing)(`shows nothing to sessions and tokens of other environments${skipped}`, async () => {
     const foreign = Object.values(environments.foreign);
     const sessions = await Promise.all(foreign.map((customer) => sessionOf(customer)));
     const credentials = [...sessions, foreign[0]?.token ?? ""];
@@ -213,7 +213,7 @@ describe.for(DRIVERS)("SQL of PostgreSQL in $name", (driver) => {
     [`jsonb_exists('{"k":1}', {{value.key}})`, true],
     [`jsonb_exists_any('{"k":1}', ARRAY[{{value.keys}}])`, true],
     [`jsonb_exists_all('{"k":1}', ARRAY[{{value.keys}}])`, false],
-  ] as const)(`runs %s${skipped}`, async ([expression, result], { expect }) => {
+  ] as const)(`runs %s${skipped}`, async ([expression, result]) => {
     const sql = `SELECT ${expression} AS value FROM (VALUES (2, 3)) AS t (i, j) WHERE {{user_group_id}} = 'acme'`;
     expect(await value(sql, { two: 2, key: "k", keys: ["k", "l"] })).toEqual(result);
   });
@@ -226,7 +226,7 @@ describe("a value of which PostgreSQL cannot derive the type", () => {
   it.skipIf(!hasPostgres).for([
     ["concat({{value.x}}, '!')", "a!"],
     ["jsonb_build_object('k', {{value.x}})", { k: "a" }],
-  ] as const)(`needs a cast in %s${skipped}`, async ([expression, result], { expect }) => {
+  ] as const)(`needs a cast in %s${skipped}`, async ([expression, result]) => {
     const query = (variable: string) => `SELECT ${expression.replace("{{value.x}}", variable)} AS value`;
     await expect(value(query("{{value.x}}"), { x: "a" })).rejects.toMatchObject({ code: "42P18" });
     expect(await value(query("{{value.x}}::text"), { x: "a" })).toEqual(result);
@@ -243,7 +243,7 @@ describe("a column that a page chooses", () => {
       { sort },
     );
 
-  it.skipIf(!hasPostgres)(`sorts in the CASE of the documents, and not as a variable${skipped}`, async ({ expect }) => {
+  it.skipIf(!hasPostgres)(`sorts in the CASE of the documents, and not as a variable${skipped}`, async () => {
     const page = await readFile("docs/integrators/dashboards.md", "utf8");
     const [, order = ""] = /```sql\nORDER BY ([^`]*)```/.exec(page) ?? [];
     expect(await sorted("{{value.sort}}", "amount")).toEqual([1, 2, 3]);

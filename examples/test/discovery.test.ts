@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import express from "express";
 import { auth } from "express-oauth2-jwt-bearer";
-import { inject, it, onTestFinished } from "vitest";
+import { expect, inject, it, onTestFinished } from "vitest";
 import { OperatorClient, UserGroupClient } from "../../client/src/index.ts";
 
 const { url, operatorToken } = inject("service");
@@ -15,9 +15,7 @@ async function newSession(workspace: string): Promise<string> {
   return (await groups.mintSession({ userGroupId: "acme", claims: { role: "reader" } })).token;
 }
 
-it("a verifier that knows only the issuer finds the keys, and refuses other environments and forgeries", async ({
-  expect,
-}) => {
+it("a verifier that knows only the issuer finds the keys, and refuses other environments and forgeries", async () => {
   const api = express()
     .use(auth({ issuerBaseURL: url, audience: "discovery/Customer" }))
     .get("/", (request, response) => void response.json(request.auth?.payload));

@@ -2,7 +2,7 @@ import { spawnSync } from "node:child_process";
 import { mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
-import { afterAll, beforeAll, describe, inject, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
 import { outcomeOf } from "../../test/support/node/commands.ts";
 import { runIn } from "../../test/support/node/service.ts";
 import { keyOfWorkspace } from "../../test/support/node/workspace.ts";
@@ -170,7 +170,7 @@ const SHOWN = {
 };
 
 describe.for(CLIENTS)("a client generated for %s", ([name, generator, args, program]) => {
-  it("compiles, and creates, rotates, views and deletes a group", async ({ expect }) => {
+  it("compiles, and creates, rotates, views and deletes a group", async () => {
     const generated = await run(process.execPath, [resolve("examples/node_modules", generator), ...args]);
     expect(generated.status, generated.stderr).toBe(0);
     const file = `${name}.ts`;
@@ -203,7 +203,7 @@ describe.for(CLIENTS)("a client generated for %s", ([name, generator, args, prog
 const hasPerl = spawnSync("perl", ["-MOpenAPI::Client", "-e", "1"]).status === 0;
 it.skipIf(!hasPerl)(
   `a client that Perl's OpenAPI::Client generates makes the same calls${hasPerl ? "" : ", skipped: libopenapi-client-perl is missing"}`,
-  async ({ expect }) => {
+  async () => {
     const API_KEY = await keyOfWorkspace("generated-perl");
     const program = resolve("test/support/node/generated-client.pl");
     const { status, stdout, stderr } = await run("perl", [program], { SERVICE_URL: url, API_KEY });

@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { connect } from "node:http2";
 import Fastify from "fastify";
-import { it, onTestFinished } from "vitest";
+import { expect, it, onTestFinished } from "vitest";
 import { fastifyHandler, sessionHandler } from "../../client/src/server.ts";
 import { SERVERS } from "../../test/support/node/kit-servers.ts";
 import { groups, testSites } from "../../test/support/node/kit-site.ts";
@@ -11,7 +11,7 @@ import { FOREIGN_SERVERS } from "./kit-servers.ts";
 testSites({ ...FOREIGN_SERVERS, Hono: SERVERS.Hono });
 testSignOuts(FOREIGN_SERVERS);
 
-it("the adapter of Fastify takes requests of HTTP/2", async ({ expect }) => {
+it("the adapter of Fastify takes requests of HTTP/2", async () => {
   const handler = sessionHandler({
     client: groups,
     user: () => undefined,

@@ -2,7 +2,7 @@ import { execFile, spawn } from "node:child_process";
 import { cpSync, existsSync, mkdtempSync, rmSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { promisify } from "node:util";
-import { afterAll, beforeAll, describe, inject, it, onTestFinished } from "vitest";
+import { afterAll, beforeAll, describe, expect, inject, it, onTestFinished } from "vitest";
 import { UserGroupClient } from "../../client/src/index.ts";
 import { freePort } from "../../test/support/node/free-port.ts";
 import { installPackage } from "../../test/support/node/integrator-project.ts";
@@ -31,7 +31,7 @@ describe.skipIf(!hasChromium)(`a product with Next${skippedWithoutChromium}`, ()
     await promisify(execFile)(process.execPath, [NEXT, "build"], { cwd: project, env });
   });
 
-  it("is built without settings, and shows each person their own rows until they sign out", async ({ expect }) => {
+  it("is built without settings, and shows each person their own rows until they sign out", async () => {
     expect(existsSync(join(project, ".next/BUILD_ID"))).toBe(true);
     const port = await freePort();
     const ORIGIN = `http://localhost:${port}`;

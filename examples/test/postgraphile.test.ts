@@ -1,6 +1,6 @@
 import { once } from "node:events";
 import { serve } from "@hono/node-server";
-import { afterAll, beforeAll, describe, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { sessionOf } from "../../test/support/node/environments.ts";
 import { audienceOf, ordersOf, sessionsOf } from "../../test/support/node/orders-database.ts";
 import { hasPostgres, type Postgres } from "../../test/support/node/postgres.ts";
@@ -32,13 +32,13 @@ describe("PostGraphile", () => {
     return { status: response.status, nodes };
   }
 
-  test(`shows a customer their rows alone${skipped}`, async ({ expect }) => {
+  test(`shows a customer their rows alone${skipped}`, async () => {
     const { own, other, audience } = environments;
     expect(await ask(await sessionOf(own), audience)).toEqual({ status: 200, nodes: [{ amount: 1 }, { amount: 2 }] });
     expect(await ask(await sessionOf(other), audience)).toEqual({ status: 200, nodes: [{ amount: 4 }] });
   });
 
-  test(`refuses sessions of other environments, and requests without one${skipped}`, async ({ expect }) => {
+  test(`refuses sessions of other environments, and requests without one${skipped}`, async () => {
     const { audience, foreign } = environments;
     expect((await ask(undefined, audience)).status).toBe(401);
     for (const [name, customer] of Object.entries(foreign))
@@ -46,7 +46,7 @@ describe("PostGraphile", () => {
         expect(await ask(credential, audience), name).toEqual({ status: 401, nodes: undefined });
   });
 
-  test(`shows sessions of other environments no row, also where it takes them${skipped}`, async ({ expect }) => {
+  test(`shows sessions of other environments no row, also where it takes them${skipped}`, async () => {
     for (const [name, customer] of Object.entries(environments.foreign)) {
       const session = await sessionOf(customer);
       expect(await ask(session, audienceOf(session)), name).toEqual({ status: 200, nodes: [] });

@@ -2,7 +2,7 @@ import { once } from "node:events";
 import type { AddressInfo } from "node:net";
 import express from "express";
 import expressSession from "express-session";
-import { beforeAll, describe, inject, it, onTestFinished } from "vitest";
+import { beforeAll, describe, expect, inject, it, onTestFinished } from "vitest";
 import { OperatorClient, UserGroupClient, ViewerClient } from "../../client/src/index.ts";
 import { expressHandler, sessionHandler, signOutHandler } from "../../client/src/server.ts";
 
@@ -106,7 +106,7 @@ const statusOf = async (token: string) =>
   (await fetchFrom(`${url}/api/viewer`, { headers: { Authorization: `Bearer ${token}` } })).status;
 
 describe.for(["request", "answer"] as const)("a sign-out while the %s of a mint is under way", (late) => {
-  it("leaves no session that views, and signs the page out", async ({ expect }) => {
+  it("leaves no session that views, and signs the page out", async () => {
     const { client, tokens, isHeld, release } = holdingClient(late);
     const { signIn } = await startSite(`alone, ${late}`, client);
     const browser = await signIn("jane");
@@ -123,7 +123,7 @@ describe.for(["request", "answer"] as const)("a sign-out while the %s of a mint 
     expect((await browser.askForSession()).status).toBe(401);
   });
 
-  it("signs out no other device and no other person", async ({ expect }) => {
+  it("signs out no other device and no other person", async () => {
     const { client, isHeld, release } = holdingClient(late);
     const { signIn, statuses } = await startSite(`devices, ${late}`, client);
     const [browser, phone, joe] = [await signIn("jane"), await signIn("jane"), await signIn("joe")];
@@ -140,7 +140,7 @@ describe.for(["request", "answer"] as const)("a sign-out while the %s of a mint 
     expect(statuses.slice(asked)).toEqual([200]);
   });
 
-  it("lets the person in who signs in again at once", async ({ expect }) => {
+  it("lets the person in who signs in again at once", async () => {
     const { client, isHeld, release } = holdingClient(late);
     const { signIn } = await startSite(`again, ${late}`, client);
     const browser = await signIn("jane");

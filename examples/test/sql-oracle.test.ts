@@ -4,7 +4,7 @@ import fc from "fast-check";
 import type { Connection } from "mysql2/promise";
 import mysql from "mysql2/promise";
 import pgPromise from "pg-promise";
-import { afterAll, beforeAll, describe, inject, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
 import { bindTemplate } from "../../src/domain/sql/template.ts";
 import type { PlaceholderStyle } from "../../src/domain/sql/tokens.ts";
 import { hasMariadb, type Mariadb, startMariadb } from "./mariadb.ts";
@@ -206,7 +206,7 @@ describe("a driver that writes values into the SQL text", () => {
       "\\' OR true --",
       1,
     ],
-  ] as const)("would show all rows because of %s, so that is refused", async ([, template, id, value], { expect }) => {
+  ] as const)("would show all rows because of %s, so that is refused", async ([, template, id, value]) => {
     const params = template.includes("v}}") ? [id, value] : [id];
     const unsafe = template.replaceAll("{{user_group_id}}", "$1").replaceAll("{{user_group.v}}", "$2");
     expect(customersIn(await runOnPostgres(pgPromise.as.format(unsafe, params)))).toContain("other");
@@ -226,7 +226,7 @@ describe("a variable that occurs twice in PostgreSQL", () => {
     "SELECT date_trunc({{user_group.unit}}, at) AS day, count(*)::int AS n FROM (VALUES (timestamp '2026-01-02')) AS t(at) GROUP BY date_trunc({{user_group.unit}}, at)",
     "SELECT DISTINCT date_trunc({{user_group.unit}}, at) AS day, 1 AS n FROM (VALUES (timestamp '2026-01-02')) AS t(at) ORDER BY date_trunc({{user_group.unit}}, at)",
     "SELECT DISTINCT ON (date_trunc({{user_group.unit}}, at)) date_trunc({{user_group.unit}}, at) AS day, 1 AS n FROM (VALUES (timestamp '2026-01-02')) AS t(at) ORDER BY date_trunc({{user_group.unit}}, at)",
-  ])("is one expression: %s", async (template, { expect }) => {
+  ])("is one expression: %s", async (template) => {
     const { sql, params } = bindNumbered(template, variables);
     const { rows } = await postgres.query(sql, params);
     expect(rows).toEqual([{ day: new Date(2026, 0, 1), n: 1 }]);
@@ -237,14 +237,14 @@ describe("a list in PostgreSQL", () => {
   const variables = new Map([["user_group.regions", ["eu", "us"]]]);
   const query = (condition: string) => `SELECT DISTINCT region FROM orders WHERE region ${condition} ORDER BY region`;
 
-  it.for(["= ANY", "<> ALL", "= SOME"])("does not parse in %s, so it is refused", async (operator, { expect }) => {
+  it.for(["= ANY", "<> ALL", "= SOME"])("does not parse in %s, so it is refused", async (operator) => {
     await expect(runOnPostgres(query(`${operator}($1, $2)`), ["eu", "us"])).rejects.toThrow(/syntax error/);
     expect(bindTemplate(query(`${operator}({{user_group.regions}})`), variables, "$1")).toMatchObject({
       failure: { code: "invalid_template" },
     });
   });
 
-  it("selects its rows in IN, as the refusal advises", async ({ expect }) => {
+  it("selects its rows in IN, as the refusal advises", async () => {
     const { sql, params } = bindNumbered(query("IN ({{user_group.regions}})"), variables);
     expect(await runOnPostgres(sql, params)).toEqual([{ region: "eu" }, { region: "us" }]);
   });
@@ -373,7 +373,7 @@ describe("a template with a filter", () => {
   for (const [name, { style, runs, without }] of Object.entries(DATABASES))
     it.skipIf(without !== undefined)(
       `selects no row of another customer, and the same rows in each way, in ${name}${without ? `, skipped: ${without} is missing` : ""}`,
-      async ({ expect }) => {
+      async () => {
         const tally = { bound: 0, compared: 0, rows: 0 };
         await fc.assert(
           fc.asyncProperty(templates, groups, async (template, group) => {

@@ -1,7 +1,7 @@
 import { spawnSync } from "node:child_process";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
-import { describe, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { Metrics } from "../../cli/src/serve/metrics/metrics.ts";
 import { newFolder } from "../support/node/new-folder.ts";
 
@@ -10,13 +10,13 @@ const rules = readFileSync(RULES, "utf8");
 const names = [...rules.matchAll(/- alert: (\w+)/g)].map(([, name = ""]) => name);
 const PROMTOOL = spawnSync("promtool", ["--version"]).status === 0;
 
-it("the page of alerts and the rules name the same alerts", ({ expect }) => {
+it("the page of alerts and the rules name the same alerts", () => {
   const page = readFileSync("docs/operators/alerts.md", "utf8");
   const named = [...page.matchAll(/`(UserGroupService\w+)`/g)].map(([, name]) => name);
   expect([...new Set(named)].toSorted()).toEqual(names.toSorted());
 });
 
-it("a service that has refused nothing has a 0 for each code of the rules", async ({ expect }) => {
+it("a service that has refused nothing has a 0 for each code of the rules", async () => {
   const { url } = await new Metrics().listen(0);
   const text = await (await fetch(url)).text();
   const codes = [...rules.matchAll(/code=~?"([\w|]+)"/g)].flatMap(([, code = ""]) => code.split("|"));
@@ -82,7 +82,7 @@ const CASES: Record<string, { raised: Record<string, string>; quiet: Record<stri
 };
 
 describe.skipIf(!PROMTOOL)(`the alert rules${PROMTOOL ? "" : ", skipped: promtool is missing"}`, () => {
-  it("are valid, and all are tried here", ({ expect }) => {
+  it("are valid, and all are tried here", () => {
     const { status, stderr } = spawnSync("promtool", ["check", "rules", RULES], { encoding: "utf8" });
     expect([status, stderr]).toEqual([0, ""]);
     expect(names.toSorted()).toEqual(Object.keys(CASES).toSorted());
@@ -101,7 +101,7 @@ describe.skipIf(!PROMTOOL)(`the alert rules${PROMTOOL ? "" : ", skipped: promtoo
     ],
   });
 
-  it("raise each when it is so, and not before", ({ expect }) => {
+  it("raise each when it is so, and not before", () => {
     const tests = Object.entries(CASES).flatMap(([name, { raised, quiet }]) => [
       testOf(name, raised, 1),
       testOf(name, quiet, 0),

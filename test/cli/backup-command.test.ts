@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { generateX25519Identity, identityToRecipient } from "age-encryption";
-import { describe, it, onTestFinished } from "vitest";
+import { describe, expect, it, onTestFinished } from "vitest";
 import { OperatorClient, UserGroupClient, ViewerClient } from "../../client/src/index.ts";
 import { CREDENTIAL_PATTERN } from "../support/credential-pattern.ts";
 import { commandsOf, envOf } from "../support/node/backups.ts";
@@ -30,7 +30,7 @@ const verdictOf = async (run: ReturnType<typeof commandsOf>, file: string, ...op
 };
 
 describe("ug backup", () => {
-  it("takes a backup under load, which is proven, and in which no byte can be changed", async ({ expect }) => {
+  it("takes a backup under load, which is proven, and in which no byte can be changed", async () => {
     const { client, run, file } = await start({ groups: 300 });
     let isWriting = true;
     const writing = (async () => {
@@ -61,7 +61,7 @@ describe("ug backup", () => {
     expect(nowhere.status).toBe(3);
   });
 
-  it("encrypts for a recipient, whose identity alone reads it", async ({ expect }) => {
+  it("encrypts for a recipient, whose identity alone reads it", async () => {
     const { run, file } = await start({ groups: 3 });
     const identity = await generateX25519Identity();
     const other = join(newFolder(), "other");
@@ -78,7 +78,7 @@ describe("ug backup", () => {
     expect((await run("backup", file, ...WHERE, "--recipient", "age1nonsense")).status).toBe(2);
   });
 
-  it("leaves no file when it cannot be complete", async ({ expect }) => {
+  it("leaves no file when it cannot be complete", async () => {
     const { run, file } = await start();
     const { status, stderr } = await run("backup", file, "--workspace", "nobody", "--environment", "Testing");
     expect([status, stderr]).toEqual([1, expect.stringContaining("environment_not_found")]);
@@ -89,7 +89,7 @@ describe("ug backup", () => {
       expect((await run(...wrong)).status).toBe(2);
   });
 
-  it("names what a restore would bring back", async ({ expect }) => {
+  it("names what a restore would bring back", async () => {
     const { service, client, run, file } = await start({ groups: 5 });
     const operator = new OperatorClient({ url: service.url, operatorKey: service.operatorToken });
     const environment = { workspace: "acme", environment: "Testing" } as const;
@@ -114,7 +114,7 @@ describe("ug backup", () => {
 });
 
 describe("ug restore", () => {
-  it("brings a lost box back from one folder, with every key, token and session", async ({ expect }) => {
+  it("brings a lost box back from one folder, with every key, token and session", async () => {
     const { service, client, run } = await start({ groups: 20 });
     const folder = newFolder();
     const admin = new OperatorClient({ url: service.url, operatorKey: service.operatorToken });
@@ -152,7 +152,7 @@ describe("ug restore", () => {
     expect((await commandsOf(box)("restore", join(folder, names[1] ?? "", "acme.Testing.ndjson"))).status).toBe(0);
   });
 
-  it("goes on by the same command after it was killed", async ({ expect }) => {
+  it("goes on by the same command after it was killed", async () => {
     const { client, service, run, file } = await start({ groups: 600 });
     await run("backup", file, ...WHERE);
     const exported = await Array.fromAsync(client.list({ pageSize: 1_000 }));
@@ -173,7 +173,7 @@ describe("ug restore", () => {
     expect(await Array.fromAsync(again.list({ pageSize: 1_000 }))).toEqual(exported);
   });
 
-  it("after a leak ends the tokens and keys of the backup", async ({ expect }) => {
+  it("after a leak ends the tokens and keys of the backup", async () => {
     const { client, service, run, file } = await start({ groups: 2 });
     const { group } = await client.ensure({ userGroupId: "g1" });
     await run("backup", file, ...WHERE);

@@ -13,7 +13,7 @@ import {
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import fc from "fast-check";
-import { afterAll, describe, inject, it, onTestFinished } from "vitest";
+import { afterAll, describe, expect, inject, it, onTestFinished } from "vitest";
 import { OperatorClient, UserGroupClient } from "../../client/src/index.ts";
 import { commandsOf, envOf } from "../support/node/backups.ts";
 import { runCommand } from "../support/node/commands.ts";
@@ -59,7 +59,7 @@ const properties = fc.dictionary(
 );
 
 describe("line separators and control characters in texts", () => {
-  it("come back from a backup, its proof and a restore, and from an export and its import", async ({ expect }) => {
+  it("come back from a backup, its proof and a restore, and from an export and its import", async () => {
     const where = { workspace: "texts", environment: "Testing" } as const;
     const { key: apiKey } = await admin.issueKey({ ...where, name: "backend" });
     const client = new UserGroupClient({ url: service.url, apiKey });
@@ -114,7 +114,7 @@ describe("line separators and control characters in texts", () => {
 });
 
 describe("ug backup FILE", () => {
-  it("replaces the file that a symbolic link leads to, and keeps the link", async ({ expect }) => {
+  it("replaces the file that a symbolic link leads to, and keeps the link", async () => {
     const folder = newFolder();
     mkdirSync(join(folder, "disk"));
     writeFileSync(join(folder, "disk", "old.ndjson"), "old");
@@ -132,7 +132,7 @@ describe("ug backup FILE", () => {
     expect(readdirSync(join(folder, "disk")).toSorted()).toEqual(["new.ndjson", "old.ndjson"]);
   });
 
-  it.runIf(existsSync(MKFIFO))("writes into a FIFO, as into a device, and it stays", async ({ expect }) => {
+  it.runIf(existsSync(MKFIFO))("writes into a FIFO, as into a device, and it stays", async () => {
     const fifo = join(newFolder(), "fifo");
     execFileSync(MKFIFO, [fifo]);
     const received = readFile(fifo, "utf8");
@@ -141,7 +141,7 @@ describe("ug backup FILE", () => {
     expect(lstatSync(fifo).isFIFO()).toBe(true);
   });
 
-  it("with - is on standard output, and its sentence on standard error", async ({ expect }) => {
+  it("with - is on standard output, and its sentence on standard error", async () => {
     const { status, stdout, stderr } = await run("backup", "-", ...WHERE);
     expect([status, stderr]).toEqual([0, "Backed up acme/Testing to standard output."]);
     const file = join(newFolder(), "acme.ndjson");
@@ -151,7 +151,7 @@ describe("ug backup FILE", () => {
     expect(existsSync("-")).toBe(false);
   });
 
-  it("refuses a folder with a sentence, and does not follow a link at its partial file", async ({ expect }) => {
+  it("refuses a folder with a sentence, and does not follow a link at its partial file", async () => {
     const folder = newFolder();
     const refused = await run("backup", folder, ...WHERE);
     expect([refused.status, refused.stderr]).toEqual([2, expect.stringContaining("is a folder")]);
@@ -170,7 +170,7 @@ describe("ug backup --all --keep", () => {
     }
   }
 
-  it("keeps what it has made, and warns of a backup from the future", async ({ expect }) => {
+  it("keeps what it has made, and warns of a backup from the future", async () => {
     const folder = newFolder();
     withFolders(folder, ["2020-01-01T00-00-00Z", "2999-01-01T00-00-00Z"], "registry.ndjson");
     const { status, stdout, stderr } = await run("backup", "--all", folder, "--keep", "1", "--json");
@@ -180,7 +180,7 @@ describe("ug backup --all --keep", () => {
     expect(readdirSync(folder).map((name) => join(folder, name))).toEqual([made, join(folder, "2999-01-01T00-00-00Z")]);
   });
 
-  it("neither counts nor deletes folders without a backup, files and links", async ({ expect }) => {
+  it("neither counts nor deletes folders without a backup, files and links", async () => {
     const folder = newFolder();
     const elsewhere = newFolder();
     withFolders(folder, ["2021-01-01T00-00-00Z", "2022-01-01T00-00-00Z"], "notes.txt");
@@ -206,7 +206,7 @@ describe("a hostile service", () => {
     ["ACME", null],
     ["", null],
     ["acme\u001b[2J", null],
-  ] as const)("writes no file by the name of an environment: %j", async ([workspace, environment], { expect }) => {
+  ] as const)("writes no file by the name of an environment: %j", async ([workspace, environment]) => {
     const folder = newFolder();
     const inner = join(folder, "a", "b");
     mkdirSync(inner, { recursive: true });
@@ -228,7 +228,7 @@ describe("a hostile service", () => {
   it.for([
     ["a page", [page("one")]],
     ["two pages by turns", [page("one"), page("two")]],
-  ] as const)("that repeats %s ends a backup with an error", async ([, pages], { expect }) => {
+  ] as const)("that repeats %s ends a backup with an error", async ([, pages]) => {
     const { url, received } = await standIn((_, count) => ({ status: 200, body: pages[count % pages.length] ?? "" }));
     const file = join(newFolder(), "acme.ndjson");
     const { status, stderr } = await runCommand("backup", [file, ...WHERE], {
@@ -240,14 +240,14 @@ describe("a hostile service", () => {
     expect(existsSync(file)).toBe(false);
   });
 
-  it("that repeats a page of environments ends a backup with an error", async ({ expect }) => {
+  it("that repeats a page of environments ends a backup with an error", async () => {
     const { url } = await standIn(() => ({ status: 200, body: { success: 1, environments: [], next_cursor: "one" } }));
     const env = { SERVICE_URL: url, OPERATOR_KEY: "ugo_x" };
     const { status, stderr } = await runCommand("backup", ["--all", newFolder()], env);
     expect([status, stderr]).toEqual([1, expect.stringContaining("repeats a page of /api/environments")]);
   });
 
-  it("is not called by the name in a file", async ({ expect }) => {
+  it("is not called by the name in a file", async () => {
     const file = join(newFolder(), "acme.ndjson");
     const header = JSON.stringify({ kind: "header", format: 2, workspace: "\u001b[2J", environment: null });
     writeFileSync(file, page(null, header));
@@ -279,7 +279,7 @@ describe("the signature of a backup", () => {
     return { file, edited, secrets };
   }
 
-  it("is checked by verify with the keys of --env-file, and without them verify says so", async ({ expect }) => {
+  it("is checked by verify with the keys of --env-file, and without them verify says so", async () => {
     const { file, edited, secrets } = await newBackup();
     const verdict = async (...args: string[]) => {
       const { status, stdout } = await run("backup", "verify", ...args, "--json");
@@ -310,7 +310,7 @@ describe("the signature of a backup", () => {
     expect(await verdict(old, "--env-file", keys)).toEqual([3, "unknown", "checked"]);
   });
 
-  it("refuses the edited file at a restore, which --unsigned takes", async ({ expect }) => {
+  it("refuses the edited file at a restore, which --unsigned takes", async () => {
     const { edited } = await newBackup();
     const box = await startBox(service.secrets);
     const refused = await box.run("restore", edited);
@@ -321,7 +321,7 @@ describe("the signature of a backup", () => {
     expect((await box.run("events", "--deployment")).stdout).toContain("environment acme/Testing (unsigned)");
   });
 
-  it("names --unsigned when the signing key is gone", async ({ expect }) => {
+  it("names --unsigned when the signing key is gone", async () => {
     const { file } = await newBackup();
     const keys = `other:${Buffer.alloc(32, 1).toString("base64")}`;
     const box = await startBox({ ...service.secrets, SIGNING_KEYS: keys });
@@ -331,7 +331,7 @@ describe("the signature of a backup", () => {
 });
 
 describe("ug restore of the registry", () => {
-  it("with an operator's key of before names the bootstrap token", async ({ expect }) => {
+  it("with an operator's key of before names the bootstrap token", async () => {
     const { key } = await admin.issueOperator({ name: "ada", role: "admin" });
     const file = join(newFolder(), "registry.ndjson");
     await run("backup", file, "--registry");

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { describe, it, onTestFinished } from "vitest";
+import { describe, expect, it, onTestFinished } from "vitest";
 import { nameAt, newestBackupAt } from "../../cli/src/backup/newest-backup.ts";
 import { OperatorClient, UserGroupClient } from "../../client/src/index.ts";
 import { commandsOf } from "../support/node/backups.ts";
@@ -44,7 +44,7 @@ describe("a folder of backups", () => {
     return status;
   }
 
-  it("has every other environment although one is empty after a restore that was refused", async ({ expect }) => {
+  it("has every other environment although one is empty after a restore that was refused", async () => {
     const { service, run, all } = await start();
     const footer = { kind: "footer", groups: 1, api_keys: 0, events: 0, ended_sessions: 0 };
     expect(await restore(service, "empty", [footer], null)).toBe(422);
@@ -55,7 +55,7 @@ describe("a folder of backups", () => {
     expect(readdirSync(JSON.parse(stdout).folder).sort()).toEqual(["acme.Testing.ndjson", "registry.ndjson"]);
   });
 
-  it("has every other environment while one is being restored, and fails and deletes nothing", async ({ expect }) => {
+  it("has every other environment while one is being restored, and fails and deletes nothing", async () => {
     const { service, run, all, folder } = await start();
     const [, group = ""] = readFileSync(join(folder, "acme.Testing.ndjson"), "utf8").split("\n");
     expect(await restore(service, "unfinished", [JSON.parse(group)], "more")).toBe(200);
@@ -69,7 +69,7 @@ describe("a folder of backups", () => {
     expect(existsSync(folder)).toBe(true);
   });
 
-  it("stands for its newest one, which verify proves file by file", async ({ expect }) => {
+  it("stands for its newest one, which verify proves file by file", async () => {
     const { run, all, folder } = await start();
     mkdirSync(join(all, OLD));
     writeFileSync(join(all, OLD, "registry.ndjson"), "broken\n");
@@ -92,7 +92,7 @@ describe("a folder of backups", () => {
     expect(body.backups.map(({ state }: { state: string }) => state)).toEqual(["proven", "broken"]);
   });
 
-  it("without a backup is could not tell, and never proven", async ({ expect }) => {
+  it("without a backup is could not tell, and never proven", async () => {
     const { run } = await start();
     expect(await run("backup", "verify", newFolder())).toMatchObject({
       status: 3,
@@ -105,7 +105,7 @@ describe("a folder of backups", () => {
       });
   });
 
-  it("is compared with all of the service, of which an environment may be gone", async ({ expect }) => {
+  it("is compared with all of the service, of which an environment may be gone", async () => {
     const { run, client, admin, all } = await start();
     const { apiKey } = await admin.issueKey({ workspace: "acme", environment: "Testing", name: "spare" });
     await admin.issueKey({ workspace: "umbrella", environment: null, name: "backend" });
@@ -126,7 +126,7 @@ describe("a folder of backups", () => {
     expect((await run("backup", "compare", all)).stdout).toMatch(/^of +kind +id +name +now$/m);
   });
 
-  it("is restored whole by one command, encrypted or not", async ({ expect }) => {
+  it("is restored whole by one command, encrypted or not", async () => {
     const { service, run, all, client } = await start();
     const identity = join(newFolder(), "backup.key");
     const recipient = (await run("backup", "keygen", identity)).stdout;
@@ -160,7 +160,7 @@ describe("ug serve --backups", () => {
     return { metric, metrics, output };
   }
 
-  it("has the age of the newest backup, and warns of one on the disk of the state", async ({ expect }) => {
+  it("has the age of the newest backup, and warns of one on the disk of the state", async () => {
     const backups = newFolder();
     const { metric, output } = await serve(backups);
     expect(await metric("newest_backup_age_seconds")).toBe("+Inf");
@@ -171,7 +171,7 @@ describe("ug serve --backups", () => {
     expect(output.text).toContain(`The backups in ${backups} are on the disk of the state, and are lost with it.`);
   });
 
-  it("measures the machine and the service", async ({ expect }) => {
+  it("measures the machine and the service", async () => {
     const { metric, metrics } = await serve(join(newFolder(), "later"));
     expect(await metric("ready")).toBe("1");
     const { version } = JSON.parse(readFileSync("package.json", "utf8"));
@@ -184,7 +184,7 @@ describe("ug serve --backups", () => {
   });
 });
 
-it("the newest backup is by its name, and nothing else is read", ({ expect }) => {
+it("the newest backup is by its name, and nothing else is read", () => {
   const folder = newFolder();
   expect(newestBackupAt(folder, new Date())).toBeUndefined();
   expect(newestBackupAt(join(folder, "missing"), new Date())).toBeUndefined();

@@ -2,7 +2,7 @@ import { execFileSync, spawnSync } from "node:child_process";
 import { chmodSync, existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { beforeAll, inject, it } from "vitest";
+import { beforeAll, expect, inject, it } from "vitest";
 import { outcomeOf, startCommand } from "../support/node/commands.ts";
 
 const { folder } = inject("service");
@@ -26,7 +26,7 @@ const proposed = async (...words: string[]): Promise<string[]> => {
   return stdout.split("\n").map((line) => line.split("\t")[0] ?? "");
 };
 
-it("proposes commands, options, values and contexts, and leaves files to the shell", async ({ expect }) => {
+it("proposes commands, options, values and contexts, and leaves files to the shell", async () => {
   expect(await proposed("gr")).toEqual(["groups", ":4"]);
   expect(await proposed("groups", "su")).toEqual(["suspend", ":4"]);
   expect(await proposed("groups", "list", "--st")).toEqual(["--state", ":4"]);
@@ -51,7 +51,7 @@ const SHELLS = {
   fish: (line: string) => ["-c", `ug completion fish | source; complete -C '${line}'`],
 } as const;
 
-it.for(["bash", "fish"] as const)("completes in %s", (shell, { expect, skip }) => {
+it.for(["bash", "fish"] as const)("completes in %s", (shell, { skip }) => {
   if (!isThere(shell)) skip(`${shell} or its package of completions is not installed`);
   const complete = (line: string) =>
     execFileSync(shell, SHELLS[shell](line), {
@@ -65,7 +65,7 @@ it.for(["bash", "fish"] as const)("completes in %s", (shell, { expect, skip }) =
   expect(complete("ug groups list --context pr")).toMatch(/^prod/m);
 });
 
-it("completes in zsh", ({ expect, skip }) => {
+it("completes in zsh", ({ skip }) => {
   if (!isThere("zsh")) skip("zsh is not installed");
   const run = `autoload -Uz compinit; compinit -u -D; source <(ug completion zsh); (( $+functions[_ug] )) && echo $_comps[ug]; compadd() { shift $(( \${argv[(i)--]} )); print -rl -- $@ }; _describe() { print -rl -- \${(P)2} \${(P)3} \${(P)4} }; words=(ug groups susp); CURRENT=3; _ug 2>&1`;
   const printed = execFileSync("zsh", ["-f", "-c", run], {

@@ -1,6 +1,6 @@
 import { chmodSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { inject, it } from "vitest";
+import { expect, inject, it } from "vitest";
 import { OperatorClient } from "../../client/src/index.ts";
 import { outcomeOf, runCommand, startCommand } from "../support/node/commands.ts";
 import { newFolder } from "../support/node/new-folder.ts";
@@ -43,7 +43,7 @@ const deployment = (name: string) =>
       : { status: 200, body: { success: 1, user_groups: [], next_cursor: null } },
   );
 
-it("stores a deployment and a key, for its owner alone, and never shows the key", async ({ expect }) => {
+it("stores a deployment and a key, for its owner alone, and never shows the key", async () => {
   const { ug, add, home, contextFile } = newUser();
   const apiKey = await keyOfWorkspace("contexts-stored");
   const added = await add("here", apiKey);
@@ -63,7 +63,7 @@ it("stores a deployment and a key, for its owner alone, and never shows the key"
   expect((await ug(["groups", "create", "acme", "--context", "here"])).status).toBe(0);
 });
 
-it("prints nothing of a deployment that a terminal interprets", async ({ expect }) => {
+it("prints nothing of a deployment that a terminal interprets", async () => {
   const { ug, add } = newUser();
   const { url: at } = await deployment("\u009b31m\u202e");
   const added = await add("strange", "ugk_x", at);
@@ -75,7 +75,7 @@ it("prints nothing of a deployment that a terminal interprets", async ({ expect 
   }
 });
 
-it("uses the first context at once, and no other one before somebody says so", async ({ expect }) => {
+it("uses the first context at once, and no other one before somebody says so", async () => {
   const { ug, add } = newUser();
   const [first, second] = [await deployment("first"), await deployment("second")];
   expect((await add("first", "ugk_first", first.url)).stdout).toMatch(/ It is in use$/);
@@ -89,7 +89,7 @@ it("uses the first context at once, and no other one before somebody says so", a
   expect(contexts.map(({ in_use }: { in_use: boolean }) => in_use)).toEqual([false, false, false]);
 });
 
-it("says which variables come before the first context", async ({ expect }) => {
+it("says which variables come before the first context", async () => {
   const { ug, fileOf } = newUser();
   const { url: at } = await deployment("first");
   const args = ["context", "add", "first", "--url", at, "--key-file", fileOf("ugk_x"), "--json"];
@@ -98,7 +98,7 @@ it("says which variables come before the first context", async ({ expect }) => {
   expect(stderr).toContain("API_KEY come before the context in use");
 });
 
-it("reads the key from standard input", async ({ expect }) => {
+it("reads the key from standard input", async () => {
   const { env, ug } = newUser();
   const child = startCommand("context", ["add", "piped", "--url", url, "--key-file", "-"], env);
   child.stdin?.end(`${await keyOfWorkspace("contexts-piped")}\n`);
@@ -106,9 +106,7 @@ it("reads the key from standard input", async ({ expect }) => {
   expect((await ug(["whoami", "--context", "piped"])).stdout).toContain("contexts-piped");
 });
 
-it("counts options first, then --context or UG_CONTEXT, then the variables, then the context in use", async ({
-  expect,
-}) => {
+it("counts options first, then --context or UG_CONTEXT, then the variables, then the context in use", async () => {
   const { ug, add, fileOf } = newUser();
   const [used, named, ofVariables, ofOption] = [
     await deployment("used"),
@@ -139,9 +137,7 @@ it("counts options first, then --context or UG_CONTEXT, then the variables, then
   ]);
 });
 
-it("sends the key of a context to its own deployment alone, and no other key there without being asked", async ({
-  expect,
-}) => {
+it("sends the key of a context to its own deployment alone, and no other key there without being asked", async () => {
   const { ug, add } = newUser();
   const [own, other] = [await deployment("own"), await deployment("other")];
   await add("own", "ugk_own", own.url);
@@ -158,7 +154,7 @@ it("sends the key of a context to its own deployment alone, and no other key the
   expect(other.received.map(({ headers }) => headers.authorization)).toEqual(["Token ugk_variable"]);
 });
 
-it("names the environment of an operator's commands, unless they name another", async ({ expect }) => {
+it("names the environment of an operator's commands, unless they name another", async () => {
   const { ug, add } = newUser();
   await keyOfWorkspace("contexts-first");
   await keyOfWorkspace("contexts-second");
@@ -178,7 +174,7 @@ it("names the environment of an operator's commands, unless they name another", 
   expect(await workspaceOf([], other)).toBe("contexts-second");
 });
 
-it("lets no operator create groups, alone or from a file", async ({ expect }) => {
+it("lets no operator create groups, alone or from a file", async () => {
   const { ug, add, fileOf } = newUser();
   await add("first", operatorToken, url, "--workspace", "contexts-import", "--environment", "Testing");
   for (const args of [
@@ -191,7 +187,7 @@ it("lets no operator create groups, alone or from a file", async ({ expect }) =>
     });
 });
 
-it("says which deployment and context a change without an undo is about, before it does it", async ({ expect }) => {
+it("says which deployment and context a change without an undo is about, before it does it", async () => {
   const { ug, add } = newUser();
   const { operator } = await bootstrap.issueOperator({ name: "leaving", role: "viewer" });
   await add("prod", operatorToken);
@@ -204,7 +200,7 @@ it("says which deployment and context a change without an undo is about, before 
   );
 });
 
-it("shows a command line to copy that is about the same deployment", async ({ expect }) => {
+it("shows a command line to copy that is about the same deployment", async () => {
   const { ug, add, home } = newUser();
   const apiKey = await keyOfWorkspace("contexts-copied");
   await add("a.b", apiKey);
@@ -228,7 +224,7 @@ it.for([
   ["a deployment that is not there", async () => ({ key: "ugk_x", at: "http://127.0.0.1:1" }), 3, "cannot be reached"],
   ["an address without TLS", async () => ({ key: "ugk_x", at: "http://192.0.2.1" }), 2, "Give --url as https://"],
   ["an empty file", async () => ({ key: "", at: url }), 2, "is empty"],
-] as const)("stores nothing for %s, and says why", async ([, input, status, sentence], { expect }) => {
+] as const)("stores nothing for %s, and says why", async ([, input, status, sentence]) => {
   const { ug, add } = newUser();
   const { key, at } = await input();
   const added = await add("prod", key, at);
@@ -236,7 +232,7 @@ it.for([
   expect((await ug(["context", "list"])).stdout).toContain("There are no contexts.");
 });
 
-it("replaces a context only with --replace, and keeps it if the new key is refused", async ({ expect }) => {
+it("replaces a context only with --replace, and keeps it if the new key is refused", async () => {
   const { ug, add } = newUser();
   await add("prod", await keyOfWorkspace("contexts-before"));
   expect((await add("prod", await keyOfWorkspace("contexts-after"))).status).toBe(2);
@@ -246,9 +242,7 @@ it("replaces a context only with --replace, and keeps it if the new key is refus
   expect((await ug(["whoami", "--context", "prod"])).stdout).toContain("contexts-after");
 });
 
-it("says what to do about a file that is no context, that others may read, and a key that is refused by now", async ({
-  expect,
-}) => {
+it("says what to do about a file that is no context, that others may read, and a key that is refused by now", async () => {
   const { ug, add, contextFile } = newUser();
   const workspace = "contexts-unusable";
   await add("prod", await keyOfWorkspace(workspace));
@@ -272,7 +266,7 @@ it("says what to do about a file that is no context, that others may read, and a
   expect((await list()).stderr).toContain("There is no context prod.");
 });
 
-it("removes a context that is in use, and then uses none", async ({ expect }) => {
+it("removes a context that is in use, and then uses none", async () => {
   const { ug, add, contextFile } = newUser();
   const { url: at } = await deployment("x");
   await add("prod", "ugk_x", at);
@@ -287,16 +281,13 @@ it("removes a context that is in use, and then uses none", async ({ expect }) =>
   expect((await ug(["groups", "list"])).stderr).toContain("Set API_KEY");
 });
 
-it.for(["../prod", "a/b", ".hidden", "a b", "x".repeat(41)])(
-  "takes %j for no name of a context",
-  async (name, { expect }) => {
-    const { ug } = newUser();
-    for (const args of [
-      ["add", name, "--url", url, "--key-file", "k"],
-      ["use", name],
-      ["remove", name],
-    ])
-      expect((await ug(["context", ...args])).status).toBe(2);
-    expect((await ug(["groups", "list", "--context", name])).status).toBe(2);
-  },
-);
+it.for(["../prod", "a/b", ".hidden", "a b", "x".repeat(41)])("takes %j for no name of a context", async (name) => {
+  const { ug } = newUser();
+  for (const args of [
+    ["add", name, "--url", url, "--key-file", "k"],
+    ["use", name],
+    ["remove", name],
+  ])
+    expect((await ug(["context", ...args])).status).toBe(2);
+  expect((await ug(["groups", "list", "--context", name])).status).toBe(2);
+});

@@ -1,7 +1,7 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import fc from "fast-check";
-import { describe, inject, it } from "vitest";
+import { describe, expect, inject, it } from "vitest";
 import { escapeFormula, unescapeFormula } from "../../cli/src/groups/files/csv-cells.ts";
 import { readCsv } from "../../cli/src/groups/files/csv-read.ts";
 import { csvOf } from "../../cli/src/groups/files/export.ts";
@@ -40,9 +40,7 @@ const csvText = async (groups: Record<string, unknown>[], delimiter = ",") =>
   (await Array.fromAsync(csvOf([groups] as never, { delimiter, bom: false }))).join("");
 
 describe("import", () => {
-  it("takes a CRM's export as it is: BOM, semicolons, CRLF, umlauts, line breaks and other columns", async ({
-    expect,
-  }) => {
+  it("takes a CRM's export as it is: BOM, semicolons, CRLF, umlauts, line breaks and other columns", async () => {
     const { groups, contents } = await environment("crm");
     const file = fileOf(
       "\ufeffRecord ID;Company name;Region;Notes;Phone;Owner\r\n" +
@@ -83,13 +81,13 @@ describe("import", () => {
     ["Numbers, with a filled table of its own size", "user_group_id,name,,,\r\n0019,Ä, ,,\r\n,,,,\r\n,,,,\r\n"],
     ["Google Sheets, without an end of the last line", "user_group_id,name,\r\n0019,Ä,"],
     ["a database, with bars", "sep=|\nuser_group_id|name\n0019|Ä\n"],
-  ] as const)("takes what %s writes", async ([program, text], { expect }) => {
+  ] as const)("takes what %s writes", async ([program, text]) => {
     const { groups, contents } = await environment(program.replaceAll(/\W/g, "-").toLowerCase().slice(0, 30));
     expect((await groups("import", fileOf(text), "--yes")).stdout).toBe("created 1, found 0, differs 0, refused 0");
     expect(await contents()).toMatchObject([{ userGroupId: "0019", name: "Ä", properties: null }]);
   });
 
-  it("imports mappings and states, with any delimiter, from standard input too", async ({ expect }) => {
+  it("imports mappings and states, with any delimiter, from standard input too", async () => {
     const { apiKey, contents } = await environment("stdin");
     const child = startCommand("groups", ["import", "-", "--format", "csv", "--concurrency", "1"], { API_KEY: apiKey });
     child.stdin?.end("name\tuser_group_id\tmapping.sales\tstate\nA\ta\twarehouse-1\tsuspended\nB\tb\t\t\n");
@@ -100,9 +98,7 @@ describe("import", () => {
     ]);
   });
 
-  it("changes with --update the keys that have columns, and leaves other keys, types and empty cells", async ({
-    expect,
-  }) => {
+  it("changes with --update the keys that have columns, and leaves other keys, types and empty cells", async () => {
     const { groups, client, contents } = await environment("update");
     const properties = { plan: "basic", seats: 5, tags: ["a"], other: { kept: true }, "a.b": "x" };
     await client.ensure({ userGroupId: "acme", name: "Acme", properties });
@@ -145,7 +141,7 @@ describe("import", () => {
     ["a value in a column without a name", "user_group_id,,name\na,x,b\n", "row 2: column 2 has a value, and no name"],
     ["cells that are missing", "user_group_id,name\na,b\nc\n", "row 3: it has 1 cells, and the header 2."],
     ["nothing", "", "no column user_group_id"],
-  ] as const)("imports nothing of a CSV with %s, and says what to do", async ([name, text, sentence], { expect }) => {
+  ] as const)("imports nothing of a CSV with %s, and says what to do", async ([name, text, sentence]) => {
     const { groups, contents } = await environment(name.replaceAll(/\W/g, "-").toLowerCase());
     for (const options of [[], ["--dry-run"]]) {
       const { status, stdout, stderr } = await groups("import", fileOf(text as string), ...options);
@@ -154,7 +150,7 @@ describe("import", () => {
     expect(await contents()).toEqual([]);
   });
 
-  it("reports a row that the service refuses by its number in a spreadsheet, and continues", async ({ expect }) => {
+  it("reports a row that the service refuses by its number in a spreadsheet, and continues", async () => {
     const { groups } = await environment("refused");
     const file = fileOf(`user_group_id,name\n"a",1\n\nb,${"x".repeat(300)}\nc,3\n`);
     const { status, stdout, stderr } = await groups("import", file);
@@ -170,35 +166,32 @@ describe("dry run", () => {
       "ndjson",
       '{"user_group_id":"new","name":"N"}\n{"user_group_id":"same","name":"S"}\n{"user_group_id":"other","name":"O","properties":{"region":"us","kept":"x"}}\n',
     ],
-  ] as const)(
-    "says for %s what it would create, change and leave, and changes nothing",
-    async ([format, text], { expect }) => {
-      const { groups, client, contents } = await environment(`dry-${format}`);
-      await client.ensure({ userGroupId: "same", name: "S", properties: { region: "eu" } });
-      await client.ensure({ userGroupId: "other", name: "Other", properties: { region: "eu", kept: "x" } });
-      const before = await contents();
-      const dry = async (...options: string[]) => groups("import", fileOf(text, format), "--dry-run", ...options);
-      expect(await dry("--update")).toEqual({
-        status: 0,
-        stdout: [
-          'create   "new"',
-          'change   "other": name, properties.region',
-          `At ${url} this import would: create 1, change 1, leave 1, refused 0. Nothing was changed.`,
-        ].join("\n"),
-        stderr: "",
-      });
-      const without = await dry();
-      expect([without.status, without.stdout]).toEqual([1, expect.stringContaining("leave 1, differs 1, refused 0.")]);
-      expect(JSON.parse((await dry("--update", "--json")).stdout)).toEqual({
-        ...{ success: 1, dry_run: true, create: ["new"], differs: 0, leave: 1, refused: 0 },
-        change: [{ provided_id: "other", changed: ["name", "properties.region"] }],
-      });
-      expect(await contents()).toEqual(before);
-      expect((await client.events().next()).value?.type).toBe("api_key.issued");
-    },
-  );
+  ] as const)("says for %s what it would create, change and leave, and changes nothing", async ([format, text]) => {
+    const { groups, client, contents } = await environment(`dry-${format}`);
+    await client.ensure({ userGroupId: "same", name: "S", properties: { region: "eu" } });
+    await client.ensure({ userGroupId: "other", name: "Other", properties: { region: "eu", kept: "x" } });
+    const before = await contents();
+    const dry = async (...options: string[]) => groups("import", fileOf(text, format), "--dry-run", ...options);
+    expect(await dry("--update")).toEqual({
+      status: 0,
+      stdout: [
+        'create   "new"',
+        'change   "other": name, properties.region',
+        `At ${url} this import would: create 1, change 1, leave 1, refused 0. Nothing was changed.`,
+      ].join("\n"),
+      stderr: "",
+    });
+    const without = await dry();
+    expect([without.status, without.stdout]).toEqual([1, expect.stringContaining("leave 1, differs 1, refused 0.")]);
+    expect(JSON.parse((await dry("--update", "--json")).stdout)).toEqual({
+      ...{ success: 1, dry_run: true, create: ["new"], differs: 0, leave: 1, refused: 0 },
+      change: [{ provided_id: "other", changed: ["name", "properties.region"] }],
+    });
+    expect(await contents()).toEqual(before);
+    expect((await client.events().next()).value?.type).toBe("api_key.issued");
+  });
 
-  it("finds many groups, and what an import of the file then does", async ({ expect }) => {
+  it("finds many groups, and what an import of the file then does", async () => {
     const { groups } = await environment("dry-many");
     const csv = (count: number) =>
       fileOf(`user_group_id,name\n${Array.from({ length: count }, (_, n) => `g-${n},Gröüp ${n}\n`).join("")}`);
@@ -207,7 +200,7 @@ describe("dry run", () => {
     expect(JSON.parse(dry.stdout)).toMatchObject({ create: { length: 10 }, leave: 150, differs: 0 });
   });
 
-  it("warns of ids that have lost the zeros at their beginning, and of no others", async ({ expect }) => {
+  it("warns of ids that have lost the zeros at their beginning, and of no others", async () => {
     const { groups, client } = await environment("dry-zeros");
     for (const userGroupId of ["000019", "20", "0", "7a"]) await client.ensure({ userGroupId });
     const file = fileOf("user_group_id\n19\n0019\n20\n00\n7\n07a\n");
@@ -221,7 +214,7 @@ describe("dry run", () => {
     expect(JSON.parse((await groups("import", file, "--dry-run", "--json")).stdout).without_zeros).toHaveLength(3);
   });
 
-  it("reports lines that name no group or repeat one", async ({ expect }) => {
+  it("reports lines that name no group or repeat one", async () => {
     const { groups } = await environment("dry-refused");
     const file = fileOf('{"user_group_id":"a"}\nnonsense\n{"user_group_id":"a"}\n{"name":"x"}\n', "ndjson");
     const { status, stderr, stdout } = await groups("import", file, "--dry-run");
@@ -231,7 +224,7 @@ describe("dry run", () => {
 });
 
 describe("export", () => {
-  it("writes cells that no spreadsheet takes for formulas, and imports them as they were", async ({ expect }) => {
+  it("writes cells that no spreadsheet takes for formulas, and imports them as they were", async () => {
     const source = await environment("formulas");
     const values = {
       a: "=1+1",
@@ -261,7 +254,7 @@ describe("export", () => {
     expect(await target.contents()).toEqual(await source.contents());
   });
 
-  it("names the values that are no texts, and an import of it changes nothing", async ({ expect }) => {
+  it("names the values that are no texts, and an import of it changes nothing", async () => {
     const { groups, client } = await environment("types");
     await client.ensure({ userGroupId: "a", properties: { n: 1, t: "x", l: [1], empty: "", none: null } });
     await client.ensure({ userGroupId: "b", properties: { t: "y" } });
@@ -279,7 +272,7 @@ describe("export", () => {
     );
   });
 
-  it("keeps keys with outer blanks, of which some are nothing else", ({ expect }) => {
+  it("keeps keys with outer blanks, of which some are nothing else", () => {
     const header = " user_group_id ,properties.a ,properties. a,properties.\t,mapping. ";
     const [row] = readCsv(Buffer.from(`${header}\nx,1,2,3,4\n`), NO_OPTIONS);
     expect(row?.group.fields).toEqual({
@@ -289,7 +282,7 @@ describe("export", () => {
     });
   });
 
-  it("escapes each text so that an import restores it", ({ expect }) => {
+  it("escapes each text so that an import restores it", () => {
     const text = fc.string({ unit: fc.constantFrom("'", "=", "+", "-", "@", "\t", "\r", "\n", "a", "＝", '"') });
     fc.assert(
       fc.property(text, (value) => {
@@ -301,7 +294,7 @@ describe("export", () => {
 
   it.for([",", ";"])(
     "5,000 rows with every kind of text and %j between them are read as they are",
-    async (delimiter, { expect }) => {
+    async (delimiter) => {
       const groups = groupsOfEveryText(ROWS);
       const rows = readCsv(Buffer.from(`\ufeff${await csvText(groups, delimiter)}`), NO_OPTIONS);
       expect(rows.map(({ group }) => group.fields)).toEqual(
@@ -311,9 +304,7 @@ describe("export", () => {
     },
   );
 
-  it("rows with every kind of text arrive in the service as they are, and come back as they were", async ({
-    expect,
-  }) => {
+  it("rows with every kind of text arrive in the service as they are, and come back as they were", async () => {
     const { groups, contents } = await environment("every-text");
     const rows = groupsOfEveryText(inject("effort").minutes > 0 ? ROWS : 200);
     const { status, stdout } = await groups("import", fileOf(await csvText(rows, ";")));

@@ -16,7 +16,7 @@ import {
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import { request } from "undici";
-import { afterAll, beforeAll, describe, it, onTestFinished } from "vitest";
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import { nameAt } from "../../cli/src/backup/newest-backup.ts";
 import { OperatorClient, UserGroupClient } from "../../client/src/index.ts";
 import { commandsOf } from "../support/node/backups.ts";
@@ -100,50 +100,42 @@ const codeOf = (call: Promise<unknown>): Promise<string> =>
   );
 
 describe("a damaged database", () => {
-  it.for(Object.entries(DAMAGES))(
-    "with %s is 503 environment_damaged, which the log explains",
-    async ([, damage], { expect }) => {
-      const { service, file } = await startDamaged("id-of-middle", damage);
-      const codes = await Promise.all(
-        WORKSPACES.map((workspace) =>
-          codeOf(clientOf(service, workspace).ensure({ userGroupId: `id-of-${workspace}` })),
-        ),
-      );
-      expect(codes).toEqual(["ok", "environment_damaged", "ok"]);
-      // A program that honours it would call the damaged database again and again.
-      const failure = await clientOf(service, "middle").listPage().catch(Object);
-      expect([failure.code, failure.retryAfterMs]).toEqual(["environment_damaged", undefined]);
-      const [line = ""] = service.log().match(/^\{.*"failure":"environment_damaged".*$/m) ?? [];
-      expect(JSON.parse(line)).toMatchObject({
-        level: "error",
-        status: 503,
-        workspace: "middle",
-        environment: "Customer",
-      });
-      expect(JSON.parse(line).problem).toContain(`middle/Customer (${file.split("/").at(-1)})`);
-    },
-  );
+  it.for(Object.entries(DAMAGES))("with %s is 503 environment_damaged, which the log explains", async ([, damage]) => {
+    const { service, file } = await startDamaged("id-of-middle", damage);
+    const codes = await Promise.all(
+      WORKSPACES.map((workspace) => codeOf(clientOf(service, workspace).ensure({ userGroupId: `id-of-${workspace}` }))),
+    );
+    expect(codes).toEqual(["ok", "environment_damaged", "ok"]);
+    // A program that honours it would call the damaged database again and again.
+    const failure = await clientOf(service, "middle").listPage().catch(Object);
+    expect([failure.code, failure.retryAfterMs]).toEqual(["environment_damaged", undefined]);
+    const [line = ""] = service.log().match(/^\{.*"failure":"environment_damaged".*$/m) ?? [];
+    expect(JSON.parse(line)).toMatchObject({
+      level: "error",
+      status: 503,
+      workspace: "middle",
+      environment: "Customer",
+    });
+    expect(JSON.parse(line).problem).toContain(`middle/Customer (${file.split("/").at(-1)})`);
+  });
 
-  it("is found by a write too, whose error names no reason", async ({ expect }) => {
+  it("is found by a write too, whose error names no reason", async () => {
     const { service } = await startDamaged("id-of-last", (file) => overwrite(file, 8 * PAGE_BYTES, 3 * PAGE_BYTES));
     const renamed = clientOf(service, "last").update({ userGroupId: "id-of-last", name: "New" });
     expect(await codeOf(renamed)).toBe("environment_damaged");
   });
 
-  it.for(Object.entries(DAMAGES))(
-    "of the registry, with %s, leaves API keys at work",
-    async ([, damage], { expect }) => {
-      const { service } = await startDamaged("environment.created", damage);
-      const operator = new OperatorClient({ url: service.url, operatorKey: service.operatorToken, retries: 1 });
-      expect(await codeOf(Array.fromAsync(operator.environments()))).toBe("environment_damaged");
-      for (const workspace of WORKSPACES)
-        expect(
-          await codeOf(clientOf(service, workspace).update({ userGroupId: `id-of-${workspace}`, name: "N" })),
-        ).toBe("ok");
-      expect((await fetch(`${service.url}/ready`)).status).toBe(503);
-      expect(service.log()).toContain("The database of the registry (");
-    },
-  );
+  it.for(Object.entries(DAMAGES))("of the registry, with %s, leaves API keys at work", async ([, damage]) => {
+    const { service } = await startDamaged("environment.created", damage);
+    const operator = new OperatorClient({ url: service.url, operatorKey: service.operatorToken, retries: 1 });
+    expect(await codeOf(Array.fromAsync(operator.environments()))).toBe("environment_damaged");
+    for (const workspace of WORKSPACES)
+      expect(await codeOf(clientOf(service, workspace).update({ userGroupId: `id-of-${workspace}`, name: "N" }))).toBe(
+        "ok",
+      );
+    expect((await fetch(`${service.url}/ready`)).status).toBe(503);
+    expect(service.log()).toContain("The database of the registry (");
+  });
 });
 
 describe("ug backup --all", () => {
@@ -171,7 +163,7 @@ describe("ug backup --all", () => {
 
   it.for(cases)(
     "goes on past the environment of %s with %s, and keeps its last backup",
-    async ([workspace, , damage], { expect }) => {
+    async ([workspace, , damage]) => {
       const { older, run, folder, outcome } = await backUp(`id-of-${workspace}`, damage);
       expect(outcome.status).toBe(1);
       const last = join(older, `${workspace}.Customer.ndjson`);
@@ -190,7 +182,7 @@ describe("ug backup --all", () => {
     },
   );
 
-  it("says that the registry is damaged, and keeps all backups", async ({ expect }) => {
+  it("says that the registry is damaged, and keeps all backups", async () => {
     const { older, outcome, folder } = await backUp("environment.created", DAMAGES["a bad header"]);
     expect(outcome.status).toBe(1);
     expect(outcome.stderr).toContain("The list of environments is left out: environment_damaged");
@@ -201,7 +193,7 @@ describe("ug backup --all", () => {
   });
 });
 
-it("comes back from its backup as the drill says, and the others have each acknowledged change", async ({ expect }) => {
+it("comes back from its backup as the drill says, and the others have each acknowledged change", async () => {
   const { service, state, file } = await startDamaged("id-of-middle", DAMAGES["a bad header"]);
   const others = ["first", "last"];
   for (const each of others)
@@ -225,7 +217,7 @@ it("comes back from its backup as the drill says, and the others have each ackno
 });
 
 describe("ug doctor", () => {
-  it("and lists of all environments name each one whose database is damaged", async ({ expect }) => {
+  it("and lists of all environments name each one whose database is damaged", async () => {
     const { run } = await startDamaged("id-of-middle", DAMAGES["bad pages"], "id-of-last");
     for (const command of [
       ["keys", "list", "--all"],
@@ -245,7 +237,7 @@ describe("ug doctor", () => {
   });
 });
 
-it("is named on the console's page of the environment, and marked in the list of environments", async ({ expect }) => {
+it("is named on the console's page of the environment, and marked in the list of environments", async () => {
   const { service } = await startDamaged("id-of-middle", DAMAGES["a bad header"]);
   const origin = service.url.replace("127.0.0.1", "localhost");
   const signIn = await request(`${origin}/console/sign-in`, {

@@ -17,7 +17,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { connect } from "node:tls";
 import { gunzipSync, zstdDecompressSync } from "node:zlib";
 import { Agent, request } from "undici";
-import { afterAll, beforeAll, describe, it, onTestFinished } from "vitest";
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import { outcomeOf } from "../support/node/commands.ts";
 import { freePort } from "../support/node/free-port.ts";
 import { newFolder } from "../support/node/new-folder.ts";
@@ -47,7 +47,7 @@ const moved = (text: string, paths: Record<string, string>): string =>
   Object.entries(paths).reduce((changed, [from, to]) => changed.replaceAll(from, to), text);
 
 describe.skipIf(!SYSTEMD)(`the systemd units${SYSTEMD ? "" : ", skipped: systemd-analyze is missing"}`, () => {
-  it("are valid, and expose the machine little", ({ expect }) => {
+  it("are valid, and expose the machine little", () => {
     const folder = newFolder();
     const names = readdirSync("deploy").filter((name) => /\.(service|socket|timer)$/.test(name));
     expect(names).toHaveLength(5);
@@ -68,9 +68,7 @@ describe.skipIf(!SYSTEMD)(`the systemd units${SYSTEMD ? "" : ", skipped: systemd
     }
   });
 
-  it("let the service call others with the drop-in for the sign-in with a company, and change nothing else", ({
-    expect,
-  }) => {
+  it("let the service call others with the drop-in for the sign-in with a company, and change nothing else", () => {
     const folder = newFolder();
     const file = join(folder, "user-group-service.service");
     const socket = join(folder, "user-group-service.socket");
@@ -94,7 +92,7 @@ describe.skipIf(!SYSTEMD)(`the systemd units${SYSTEMD ? "" : ", skipped: systemd
     ]);
   });
 
-  it("are valid as a second deployment, which shares only the release with the first", ({ expect }) => {
+  it("are valid as a second deployment, which shares only the release with the first", () => {
     const folder = newFolder();
     const [, part = ""] = readFileSync("docs/operators/one-box.md", "utf8").split(
       /^## (?:A second one on the box|In a container)$/m,
@@ -119,7 +117,7 @@ describe.skipIf(!SYSTEMD)(`the systemd units${SYSTEMD ? "" : ", skipped: systemd
   const STRACE = canRun("strace") && spawnSync("strace", ["-e", "trace=none", "true"]).status === 0;
   it.skipIf(!STRACE)(
     `refuse the service no system call that it needs${STRACE ? "" : ", skipped: strace is missing"}`,
-    async ({ expect }) => {
+    async () => {
       const folder = newFolder();
       const trace = join(folder, "trace");
       const serve = [process.execPath, "--", join(process.cwd(), "cli/src/main.ts"), "serve", "--port", "0"];
@@ -209,9 +207,7 @@ describe.skipIf(missing !== "")(
         }),
       );
 
-    it("is followed from an empty directory to a request through TLS, and restarted without a failure", async ({
-      expect,
-    }) => {
+    it("is followed from an empty directory to a request through TLS, and restarted without a failure", async () => {
       const [installing] = readFileSync("docs/operators/one-box.md", "utf8").split("## Start");
       const installed = documented(installing).filter((line) => !line.includes("useradd"));
       const prepared = await follow(installed);
@@ -328,7 +324,7 @@ describe.skipIf(missing !== "")(
       expect((await call("POST", "/api/user_groups", { user_group_id: "acme" })).status).toBe(200);
     });
 
-    it("names only files that are there", async ({ expect }) => {
+    it("names only files that are there", async () => {
       for (const [file] of documented()
         .join("\n")
         .replaceAll("$unit", "service")
@@ -338,7 +334,7 @@ describe.skipIf(missing !== "")(
   },
 );
 
-it("the command of the Containerfile runs the service", async ({ expect }) => {
+it("the command of the Containerfile runs the service", async () => {
   const containerfile = readFileSync("deploy/Containerfile", "utf8");
   const [program = "", ...args] = JSON.parse(/^CMD (.*)$/m.exec(containerfile)?.[1] ?? "[]") as string[];
   const folder = newFolder();

@@ -1,6 +1,6 @@
 import { chownSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { describe, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { nameAt } from "../../cli/src/backup/newest-backup.ts";
 import { checkCertificate, findingFor } from "../../cli/src/commands/doctor.ts";
 import { checkBackups, checkOwners, proxyFinding } from "../../cli/src/doctor/box.ts";
@@ -17,7 +17,7 @@ function backupsOf(hours: number): string {
 }
 
 describe("ug doctor on a box", () => {
-  it("finds a newest backup that is old or missing", ({ expect }) => {
+  it("finds a newest backup that is old or missing", () => {
     expect(checkBackups(backupsOf(6), NOW)).toMatchObject({ level: "ok", message: expect.stringContaining("6 hours") });
     expect(checkBackups(backupsOf(27), NOW)).toMatchObject({ level: "failed" });
     expect(checkBackups(newFolder(), NOW)).toMatchObject({
@@ -27,7 +27,7 @@ describe("ug doctor on a box", () => {
     expect(checkBackups("/nowhere/at-all", NOW)).toMatchObject({ level: "skipped" });
   });
 
-  it.skipIf(process.getuid?.() !== 0)("names a file of the state that belongs to another user", ({ expect }) => {
+  it.skipIf(process.getuid?.() !== 0)("names a file of the state that belongs to another user", () => {
     const state = newFolder();
     const file = join(state, "class", "a.sqlite");
     mkdirSync(join(state, "class"));
@@ -37,14 +37,14 @@ describe("ug doctor on a box", () => {
     expect(checkOwners(state)).toMatchObject({ level: "failed", message: expect.stringContaining(file) });
   });
 
-  it("sees in the log whether the proxy passes addresses", ({ expect }) => {
+  it("sees in the log whether the proxy passes addresses", () => {
     const lineOf = (client: string) => `{"status":401,"client":"${client}"}\n`;
     expect(proxyFinding("X-Real-IP", "no log")).toEqual([]);
     expect(proxyFinding("X-Real-IP", lineOf("127.0.0.1") + lineOf("::1"))).toMatchObject([{ level: "warning" }]);
     expect(proxyFinding("X-Real-IP", lineOf("127.0.0.1") + lineOf("192.0.2.7"))).toMatchObject([{ level: "ok" }]);
   });
 
-  it("says when a certificate ends, early enough to renew it", async ({ expect }) => {
+  it("says when a certificate ends, early enough to renew it", async () => {
     const levelIn = (days: number) => findingFor(new Date(NOW.getTime() + days * 24 * HOUR_MS), NOW.getTime()).level;
     expect([60, 13, -1].map(levelIn)).toEqual(["ok", "warning", "failed"]);
     expect(await checkCertificate(new URL("http://localhost:1"))).toEqual([]);

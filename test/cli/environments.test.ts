@@ -1,9 +1,9 @@
-import { it } from "vitest";
+import { expect, it } from "vitest";
 import { runCommand } from "../support/node/commands.ts";
 
 const environments = (args: readonly string[], env: NodeJS.ProcessEnv = {}) => runCommand("environments", args, env);
 
-it("lists each environment with the location of its first key", async ({ expect }) => {
+it("lists each environment with the location of its first key", async () => {
   const issue = async (...args: string[]) =>
     (await runCommand("keys", ["issue", "--workspace", "environments-command", "--create", "--name", "k", ...args]))
       .status;

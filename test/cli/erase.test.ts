@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { describe, inject, it, onTestFinished } from "vitest";
+import { describe, expect, inject, it, onTestFinished } from "vitest";
 import { OperatorClient, UserGroupClient } from "../../client/src/index.ts";
 import { runCommand } from "../support/node/commands.ts";
 import { newFolder } from "../support/node/new-folder.ts";
@@ -33,7 +33,7 @@ async function fill(client: UserGroupClient): Promise<void> {
 }
 
 describe("an environment that was erased", () => {
-  it("leaves no id, name or property in any file of one box, not even before the next restart", async ({ expect }) => {
+  it("leaves no id, name or property in any file of one box, not even before the next restart", async () => {
     const state = newFolder();
     const service = await startPlainService({ state });
     onTestFinished(service.stop);
@@ -46,7 +46,7 @@ describe("an environment that was erased", () => {
     await expect(client.get({ teamId: 3 })).rejects.toMatchObject({ status: 401 });
   });
 
-  it("is erased to the end, wherever the process is killed", async ({ expect }) => {
+  it("is erased to the end, wherever the process is killed", async () => {
     const state = newFolder();
     let service = await startPlainService({ state });
     const { secrets, operatorToken: operatorKey } = service;
@@ -79,7 +79,7 @@ describe("an environment that was erased", () => {
 describe("ug erase", () => {
   const { url, operatorToken } = inject("service");
 
-  it("says what it would do, and erases with the name once more", async ({ expect }) => {
+  it("says what it would do, and erases with the name once more", async () => {
     const operator = new OperatorClient({ url, operatorKey: operatorToken });
     await operator.issueKey({ workspace: "erase-command", environment: "Testing", name: "x" });
     const named = ["--workspace", "erase-command", "--environment", "Testing"];

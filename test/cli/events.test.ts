@@ -1,4 +1,4 @@
-import { describe, inject, it, onTestFinished, vi } from "vitest";
+import { describe, expect, inject, it, onTestFinished, vi } from "vitest";
 import { timeReader } from "../../cli/src/option-values.ts";
 import { OperatorClient, UserGroupClient } from "../../client/src/index.ts";
 import { pageOf } from "../proof/restore-pages.ts";
@@ -36,7 +36,7 @@ async function changed(workspace: string) {
 
 const withoutTimes = (stdout: string) => stdout.replaceAll(/\d{4}-\d\d-\d\dT[\d:.]+Z/g, "TIME").split("\n");
 
-it("prints a line for each event, and nothing that a terminal interprets", async ({ expect }) => {
+it("prints a line for each event, and nothing that a terminal interprets", async () => {
   const { apiKey } = await changed("events-lines");
   const { status, stdout, stderr } = await events([], apiKey);
   expect(withoutTimes(stdout)).toEqual([
@@ -48,7 +48,7 @@ it("prints a line for each event, and nothing that a terminal interprets", async
   expect(status).toBe(0);
 });
 
-it("prints the API's own JSON with --json", async ({ expect }) => {
+it("prints the API's own JSON with --json", async () => {
   const { apiKey } = await changed("events-json");
   const { stdout } = await events(["--json"], apiKey);
   const response = await fetch(`${url}/api/events`, { headers: { Authorization: `Token ${apiKey}` } });
@@ -57,7 +57,7 @@ it("prints the API's own JSON with --json", async ({ expect }) => {
   expect(stdout).not.toMatch(/[^\n\P{Cc}]/u);
 });
 
-it("filters, and continues from the cursor that it printed", async ({ expect }) => {
+it("filters, and continues from the cursor that it printed", async () => {
   const { apiKey, client } = await changed("events-filters");
   expect((await events(["--type", "user_group.created"], apiKey)).stdout).toMatch(/^\S+ {2}user_group.created[^\n]+$/);
   expect((await events(["--user-group-id", "acme"], apiKey)).stdout.split("\n")).toHaveLength(2);
@@ -67,7 +67,7 @@ it("filters, and continues from the cursor that it printed", async ({ expect }) 
   expect((await events(["--cursor", cursor], apiKey)).stdout).toContain('"later"');
 });
 
-it("--follow prints changes as they are made, until Ctrl-C", async ({ expect }) => {
+it("--follow prints changes as they are made, until Ctrl-C", async () => {
   const { apiKey, client } = await changed("events-follow");
   const { child, output, outcome } = startEvents(["--follow", "--cursor", "latest"], apiKey);
   // Events from before `latest` is read are not printed, so create groups until one is.
@@ -90,7 +90,7 @@ describe("for an operator", () => {
   const bootstrap = new OperatorClient({ url, operatorKey: operatorToken });
   const issue = (name: string) => bootstrap.issueOperator({ name, role: "viewer" });
 
-  it("prints the environment that the options name, as for its API key", async ({ expect }) => {
+  it("prints the environment that the options name, as for its API key", async () => {
     const { apiKey } = await changed("events-operator");
     const { key } = await issue("reader of events");
     const where = ["--workspace", "events-operator", "--environment", "Testing"];
@@ -99,7 +99,7 @@ describe("for an operator", () => {
     expect(stdout.split("\n")).toHaveLength(1);
   });
 
-  it("prints the deployment's feed as lines and as the API's own JSON", async ({ expect }) => {
+  it("prints the deployment's feed as lines and as the API's own JSON", async () => {
     const cursor = await bootstrap.latestEventCursor();
     const { operator, key } = await issue('eve "x"');
     const rolled = await bootstrap.rollOperator({ id: operator.id, graceSeconds: 600 });
@@ -123,7 +123,7 @@ describe("for an operator", () => {
     expect(wire).toEqual(expect.arrayContaining(stdout.split("\n").map((line) => JSON.parse(line))));
   });
 
-  it("does not fall back to an API key, and names the refused credential", async ({ expect }) => {
+  it("does not fall back to an API key, and names the refused credential", async () => {
     const { apiKey } = await changed("events-no-fallback");
     const env = { API_KEY: apiKey, OPERATOR_KEY: "ugo_wrong" };
     const { status, stderr } = await runCommand("events", ["--deployment"], env);
@@ -136,7 +136,7 @@ describe("for an operator", () => {
     ["a workspace alone", ["--workspace", "acme"], "Give --environment as Customer, Testing or untagged", 2],
     ["an environment alone", ["--environment", "Testing"], "Give --workspace as the slug", 2],
     ["an environment that is not there", ["--workspace", "events-typo", "--environment", "Testing"], "environment", 1],
-  ] as const)("refuses %s with one sentence", async ([, args, sentence, expected], { expect }) => {
+  ] as const)("refuses %s with one sentence", async ([, args, sentence, expected]) => {
     const { status, stdout, stderr } = await operatorEvents(args, operatorToken);
     expect([status, stdout, stderr.split("\n").length]).toEqual([expected, "", 1]);
     expect(stderr).toContain(sentence);
@@ -144,16 +144,14 @@ describe("for an operator", () => {
 });
 
 describe("fails with a sentence", () => {
-  it("for an unknown type and a foreign cursor", async ({ expect }) => {
+  it("for an unknown type and a foreign cursor", async () => {
     const { apiKey } = await changed("events-refused");
     expect((await events(["--type", "nope"], apiKey)).stderr).toMatch(/Give a type of event/);
     expect((await events(["--cursor", "nope"], apiKey)).stderr).toMatch(/Give a next_cursor/);
   });
 });
 
-it("prints the changes of the deployment and of every environment, each after the name of its feed", async ({
-  expect,
-}) => {
+it("prints the changes of the deployment and of every environment, each after the name of its feed", async () => {
   const operator = new OperatorClient({ url, operatorKey: operatorToken });
   const { key, operator: issued } = await operator.issueOperator({ name: "everywhere", role: "admin" });
   await operatorEvents(["--deployment"], key);
@@ -178,9 +176,7 @@ it("prints the changes of the deployment and of every environment, each after th
   ]);
 });
 
-it("prints the changes of the other environments while a backup is restored into one, and names that one", async ({
-  expect,
-}) => {
+it("prints the changes of the other environments while a backup is restored into one, and names that one", async () => {
   await keyOfWorkspace("events-beside");
   const authorization = `Token ${operatorToken}`;
   const backupOf = (workspace: string) =>
@@ -202,7 +198,7 @@ it("prints the changes of the other environments while a backup is restored into
   expect(status).toBe(1);
 });
 
-it("--all --follow prints what happens anywhere, in new environments too, until Ctrl-C", async ({ expect }) => {
+it("--all --follow prints what happens anywhere, in new environments too, until Ctrl-C", async () => {
   // A service of its own: the shared one has hundreds of environments, each of which is asked in turn.
   const own = await startPlainService();
   onTestFinished(() => own.stop());
@@ -236,7 +232,7 @@ it("--all --follow prints what happens anywhere, in new environments too, until 
 it.for([
   [["--follow"], { API_KEY: "k" }],
   [["--all", "--follow"], { OPERATOR_KEY: "ugo_x" }],
-] as const)("%j waits for a service that restarts, and goes on where it was", async ([args, key], { expect }) => {
+] as const)("%j waits for a service that restarts, and goes on where it was", async ([args, key]) => {
   const event = (id: number) => ({
     ...{ id, at: "2035-01-01T00:00:00.000Z", type: "t", request_id: "r", reason: `event ${id}` },
     actor: { kind: "system", id: null, name: "\u009b31m" },
@@ -260,7 +256,7 @@ it.for([
   expect(stderr).toContain("Waiting for the service: ");
 });
 
-it("--until ends before a time, and --since continues with the rest", async ({ expect }) => {
+it("--until ends before a time, and --since continues with the rest", async () => {
   const { apiKey, client } = await changed("events-until");
   const events1 = await Array.fromAsync(client.events());
   const until = new Date(Date.parse(events1.at(-1)?.at ?? "") + 1);
@@ -289,7 +285,7 @@ it.for([
   ["--team-id", "1", "--follow"],
   ["--team-id", "1", "--actor", "system"],
   ["--team-id", "0"],
-])("refuses with status 2: %j", async (args, { expect }) => {
+])("refuses with status 2: %j", async (args) => {
   expect((await operatorEvents(args, operatorToken)).status).toBe(2);
 });
 
@@ -305,15 +301,15 @@ describe.each(["UTC", "Europe/Berlin", "Pacific/Apia"])("with the time zone %s, 
     ["2026-10-25T02:30:00+01:00", "2026-10-25T01:30:00.000Z"],
     ["2026-10-25t02:30:00z", "2026-10-25T02:30:00.000Z"],
     ["2026-01-01T00:00:00.0000001-00:30", "2026-01-01T00:30:00.001Z"],
-  ] as const)("%s", ([text, time], { expect }) => expect(read(text)).toBe(time));
+  ] as const)("%s", ([text, time]) => expect(read(text)).toBe(time));
 
   it.for([
     ...["2026", "2026-02-30", "2026-11-31", "10/25/2026", "20261025", "2026-10-25 00:00:00Z", "tomorrow", "", "12"],
     ...["2026-10-25T00:00", "2026-10-25T02:30:00", "2026-10-25T00:00Z", "2026-10-25T24:00:00Z", "2026-12-31T23:59:60Z"],
     ...["2026-01-01T00:00:00+24:00", "-5m", "1.5h", "5 m", "999999999d", "1w", "+1h"],
-  ])("not %j", (text, { expect }) => expect(() => read(text)).toThrow(/^Give --since as a time with its zone/));
+  ])("not %j", (text) => expect(() => read(text)).toThrow(/^Give --since as a time with its zone/));
 
-  it("an age", ({ expect }) => {
+  it("an age", () => {
     vi.useFakeTimers({ toFake: ["Date"], now: Date.parse("2026-03-29T12:00:00Z") });
     onTestFinished(() => void vi.useRealTimers());
     expect(["30m", "12h", "7d"].map(read)).toEqual([
@@ -348,9 +344,7 @@ describe("--newest-first", () => {
   };
   const idsOf = ({ stdout }: Outcome) => stdout.split("\n").map((line) => Number(JSON.parse(line).id));
 
-  it("prints the last events of a long feed without reading all of it, and goes on where it ended", async ({
-    expect,
-  }) => {
+  it("prints the last events of a long feed without reading all of it, and goes on where it ended", async () => {
     const ages = Array.from({ length: 9_000 }, (_, index) => ((9_000 - index) * HOUR_MS) / 5);
     const { url: at, received } = await feedOf(ages);
     const newest = (...args: string[]) =>
@@ -365,7 +359,7 @@ describe("--newest-first", () => {
     expect(new Set(idsOf(await newest("--limit", "9000"))).size).toBe(9_000);
   });
 
-  it("prints an environment, the deployment, and all of them in the order of time", async ({ expect }) => {
+  it("prints an environment, the deployment, and all of them in the order of time", async () => {
     const operator = new OperatorClient({ url, operatorKey: operatorToken });
     const issued = await operator.issueOperator({ name: "newest", role: "admin" });
     const own = new OperatorClient({ url, operatorKey: issued.key });
@@ -390,7 +384,7 @@ describe("--newest-first", () => {
 });
 
 describe("the events of one group", () => {
-  it("are printed newest first, back to its creation", async ({ expect }) => {
+  it("are printed newest first, back to its creation", async () => {
     const { apiKey, client } = await changed("events-history");
     await client.ensure({ userGroupId: "globex" });
     await client.removeByNumber({ teamId: 1, reason: "they left" });
@@ -405,7 +399,7 @@ describe("the events of one group", () => {
     expect(json.stdout.split("\n").map((line) => JSON.parse(line))).toMatchObject([{ type: "user_group.created" }]);
   });
 
-  it("are printed between two times, oldest first, and page by page", async ({ expect }) => {
+  it("are printed between two times, oldest first, and page by page", async () => {
     const { apiKey, client } = await changed("events-history-pages");
     const typesOf = async (...args: string[]) => {
       const { stdout, stderr } = await events(["--team-id", "1", ...args], apiKey);
@@ -422,7 +416,7 @@ describe("the events of one group", () => {
     expect(rest).toEqual({ types: ["user_group.created"], next: undefined });
   });
 
-  it("are refused for a number that no group had", async ({ expect }) => {
+  it("are refused for a number that no group had", async () => {
     const { apiKey } = await changed("events-history-missing");
     const { status, stderr } = await events(["--team-id", "7", "--newest-first"], apiKey);
     expect([status, stderr]).toEqual([1, expect.stringMatching(/no such user group/)]);

@@ -3,7 +3,7 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import type { Readable } from "node:stream";
-import { describe, it, onTestFinished } from "vitest";
+import { describe, expect, it, onTestFinished } from "vitest";
 import { newFolder } from "../support/node/new-folder.ts";
 import { endGroup, launcherPidOf, runIn, waitUntil } from "../support/node/service.ts";
 
@@ -29,7 +29,7 @@ describe.skipIf(!PERL)(`a service that cannot start${PERL ? "" : ", skipped: per
     return { holder, folder, output, url: `http://127.0.0.1:${/^port (\d+)$/m.exec(output())?.[1]}` };
   }
 
-  it("answers each call with 503 not_ready, without the cause, and starts when that is gone", async ({ expect }) => {
+  it("answers each call with 503 not_ready, without the cause, and starts when that is gone", async () => {
     const { url, folder, output } = await hold(`${SETTINGS}UNDO_DAYS=7d\n`);
     await waitUntil(() => output().includes("UNDO_DAYS cannot be read"), "the log had the cause");
     const large = "x".repeat(2 ** 20);
@@ -61,7 +61,7 @@ describe.skipIf(!PERL)(`a service that cannot start${PERL ? "" : ", skipped: per
     await waitUntil(async () => (await fetch(`${url}/health`)).status === 200, "the service had started");
   });
 
-  it("answers after a wrong option, and after a file that nobody foresaw", async ({ expect }) => {
+  it("answers after a wrong option, and after a file that nobody foresaw", async () => {
     for (const options of [["--no-such-option"], ["--persist-to", "/dev/null/state"]]) {
       const { url } = await hold(SETTINGS, ...options);
       const { status, headers } = await fetch(url);
@@ -69,7 +69,7 @@ describe.skipIf(!PERL)(`a service that cannot start${PERL ? "" : ", skipped: per
     }
   });
 
-  it("ends at once by a signal, with 0", async ({ expect }) => {
+  it("ends at once by a signal, with 0", async () => {
     const { url, output, holder } = await hold(`${SETTINGS}UNDO_DAYS=7d\n`);
     expect((await fetch(url)).status).toBe(503);
     const before = Date.now();

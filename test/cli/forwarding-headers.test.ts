@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { connect } from "node:net";
 import { text } from "node:stream/consumers";
 import { Agent, request } from "undici";
-import { describe, inject, it } from "vitest";
+import { describe, expect, inject, it } from "vitest";
 
 const { url, key } = inject("service");
 const { port } = new URL(url);
@@ -38,7 +38,7 @@ async function send(...lines: string[]): Promise<{ status: number; answer: strin
 }
 
 describe("a client that sends every forwarding header, another address each time", () => {
-  it("is limited as one", async ({ expect }) => {
+  it("is limited as one", async () => {
     const agent = new Agent({ connections: 16, localAddress: GUESSER });
     const guess = async (_: unknown, index: number) => {
       const address = `198.51.${index >> 8}.${index & 0xff}`;
@@ -60,7 +60,7 @@ describe("a client that sends every forwarding header, another address each time
     expect(new Set(statuses)).toEqual(new Set([401, 429]));
   });
 
-  it("names neither the scheme nor the host of a session", async ({ expect }) => {
+  it("names neither the scheme nor the host of a session", async () => {
     const mint = (host: string) => {
       const body = JSON.stringify({ user_group_id: "of a forwarded host" });
       return send(

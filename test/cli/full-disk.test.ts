@@ -3,7 +3,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { request } from "undici";
-import { afterAll, beforeAll, describe, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Answer } from "../support/node/client.ts";
 import { type PlainService, startPlainService } from "../support/node/plain-workerd.ts";
 
@@ -64,7 +64,7 @@ describe.skipIf(!canMount)(`on a full disk${canMount ? "" : ", skipped: this use
     await service?.stop();
   });
 
-  it("refuses each change with 507 environment_full, and logs that the disk is full", async ({ expect }) => {
+  it("refuses each change with 507 environment_full, and logs that the disk is full", async () => {
     const changes = {
       update: await rename("refused"),
       create: await call("GET", "/api/user", { user_group_id: "new" }),
@@ -82,7 +82,7 @@ describe.skipIf(!canMount)(`on a full disk${canMount ? "" : ", skipped: this use
       expect(JSON.parse(line)).toMatchObject({ level: "error", problem: expect.stringContaining("The disk is full.") });
   });
 
-  it("is not ready, because of its storage, as often as /ready is asked", async ({ expect }) => {
+  it("is not ready, because of its storage, as often as /ready is asked", async () => {
     for (let asked = 0; asked < 2; asked += 1) {
       const { status, body } = await call("GET", "/ready");
       expect([status, body.error?.code, body.error?.failed]).toEqual([503, "not_ready", ["storage"]]);
@@ -96,7 +96,7 @@ describe.skipIf(!canMount)(`on a full disk${canMount ? "" : ", skipped: this use
     expect((await call("GET", "/api/environments", undefined, service.operatorToken)).status).toBe(200);
   });
 
-  it("answers reads, also with a key whose use it cannot note, and while changes fail", async ({ expect }) => {
+  it("answers reads, also with a key whose use it cannot note, and while changes fail", async () => {
     const session = (await call("POST", "/api/viewer_sessions", { user_group_id: "acme" }, unusedKey)).body.session
       .token;
     const statuses = new Set<number>();
@@ -116,7 +116,7 @@ describe.skipIf(!canMount)(`on a full disk${canMount ? "" : ", skipped: this use
     expect([...statuses]).toEqual([200]);
   });
 
-  it("keeps what it has acknowledged, and takes changes again when there is space", async ({ expect }) => {
+  it("keeps what it has acknowledged, and takes changes again when there is space", async () => {
     expect((await call("GET", "/api/viewer", undefined, token)).body.user_group.name).toBe(acknowledged);
     spawnSync("sh", ["-c", `rm ${join(disk, "filler-")}*`]);
     expect((await rename("renamed")).status).toBe(200);

@@ -1,6 +1,6 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { inject, it } from "vitest";
+import { expect, inject, it } from "vitest";
 import { UserGroupClient } from "../../client/src/index.ts";
 import { COLUMNS, CONTENT, GROUP_FIELDS, type GroupField } from "../../common/content.ts";
 import { clientFields, content, contentOf, creating, valueOfField, type When } from "../support/content.ts";
@@ -25,14 +25,14 @@ async function start(workspace: string, when?: When) {
   return { client, groups, importLines, exported };
 }
 
-it("the client creates a group with every field, reads it and changes it", async ({ expect }) => {
+it("the client creates a group with every field, reads it and changes it", async () => {
   const { client, exported } = await start("content-client", "before");
   expect(contentOf(await exported())).toEqual(content("before"));
   await client.updateByNumber({ teamId: 1, ...clientFields("after") });
   expect(await client.get({ teamId: 1 })).toMatchObject(clientFields("after"));
 });
 
-it("an import creates a group with every field of an export", async ({ expect }) => {
+it("an import creates a group with every field of an export", async () => {
   const { groups } = await start("content-exported", "before");
   const { stdout } = await groups("export");
   const { importLines, exported } = await start("content-imported");
@@ -40,7 +40,7 @@ it("an import creates a group with every field of an export", async ({ expect })
   expect(contentOf(await exported())).toEqual(content("before"));
 });
 
-it("a CSV has every field whose values are texts, and an import of it changes none", async ({ expect }) => {
+it("a CSV has every field whose values are texts, and an import of it changes none", async () => {
   const { groups } = await start("content-csv", "before");
   const file = join(newFolder(), "content.csv");
   writeFileSync(file, (await groups("export", "--format", "csv")).stdout);
@@ -53,7 +53,7 @@ it("a CSV has every field whose values are texts, and an import of it changes no
     expect((await exported())[COLUMNS[field]]).toEqual(valueOfField(field, "before"));
 });
 
-it.for(GROUP_FIELDS)("an import finds what differs, and changes it with --update: %s", async (field, { expect }) => {
+it.for(GROUP_FIELDS)("an import finds what differs, and changes it with --update: %s", async (field) => {
   const { importLines, exported } = await start(`content-update-${field.toLowerCase()}`, "before");
   const line = JSON.stringify({ ...creating("before"), [COLUMNS[field]]: valueOfField(field, "after") });
   expect((await importLines(line)).stdout).toContain("differs 1");
@@ -62,13 +62,13 @@ it.for(GROUP_FIELDS)("an import finds what differs, and changes it with --update
   expect(contentOf(await exported())).toEqual(changed);
 });
 
-it("ug groups shows every field", async ({ expect }) => {
+it("ug groups shows every field", async () => {
   const { groups } = await start("content-shown", "before");
   const { stdout } = await groups("show", "1");
   for (const field of GROUP_FIELDS) expect(stdout).toContain(textOf(field, "before"));
 });
 
-it("ug groups update changes every field, and clears what may be missing", async ({ expect }) => {
+it("ug groups update changes every field, and clears what may be missing", async () => {
   const { groups, exported } = await start("content-changed", "before");
   for (const field of GROUP_FIELDS) {
     const option = `--${COLUMNS[field].replaceAll("_", "-")}`;

@@ -1,6 +1,6 @@
 import { existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
-import { describe, inject, it } from "vitest";
+import { describe, expect, inject, it } from "vitest";
 import { RotationRecord } from "../../cli/src/groups/rotate-all.ts";
 import { OperatorClient, type Role, type Scope, UserGroupClient, ViewerClient } from "../../client/src/index.ts";
 import { outcomeOf, runCommand, startCommand, withoutCredential } from "../support/node/commands.ts";
@@ -37,7 +37,7 @@ const operatorKey = async (role: Role): Promise<string> =>
   (await bootstrap.issueOperator({ name: `groups ${role}`, role })).key;
 
 describe("with an API key", () => {
-  it("suspends and resumes a group, and names the undo", async ({ expect }) => {
+  it("suspends and resumes a group, and names the undo", async () => {
     const { groups, viewer, teamId } = await start("groups-suspend");
     const suspended = await groups("suspend", "--id", "acme");
     expect(suspended.stdout).toMatch(/^team_id +provided_id +name +state .*\n\d+ +acme +Acme +suspended /);
@@ -49,7 +49,7 @@ describe("with an API key", () => {
     expect((await viewer.view()).group.userGroupId).toBe("acme");
   });
 
-  it("lists groups by name, and those that nobody has viewed", async ({ expect }) => {
+  it("lists groups by name, and those that nobody has viewed", async () => {
     const { groups, client, as } = await start("groups-search");
     await client.ensure({ userGroupId: "zrh", name: "Café Zürich" });
     expect((await groups("list", "--search", "CAFE zur")).stdout).toMatch(
@@ -73,7 +73,7 @@ describe("with an API key", () => {
     expect(both).toMatchObject({ status: 2, stderr: expect.stringMatching(/^Give --prefix or --search, not both/) });
   });
 
-  it("deletes a group, and restores it with the command that it names", async ({ expect }) => {
+  it("deletes a group, and restores it with the command that it names", async () => {
     const { groups, viewer, client } = await start("groups-restore");
     const before = (await groups("export")).stdout;
     const deleted = await groups("delete", "1");
@@ -93,7 +93,7 @@ describe("with an API key", () => {
     expect((await Array.fromAsync(client.events({ type: "user_group.restored" }))).length).toBe(1);
   });
 
-  it("restores under another id, and with a new token", async ({ expect }) => {
+  it("restores under another id, and with a new token", async () => {
     const { groups, client, viewer } = await start("groups-restore-taken");
     await groups("delete", "--id", "acme");
     await client.ensure({ userGroupId: "acme" });
@@ -108,7 +108,7 @@ describe("with an API key", () => {
     await expect(viewer.view()).rejects.toMatchObject({ code: "credential_revoked" });
   });
 
-  it("merges what it updates with --merge, and says why with --reason", async ({ expect }) => {
+  it("merges what it updates with --merge, and says why with --reason", async () => {
     const { groups, client } = await start("groups-merge");
     const properties = '{"region":null,"plan":"gold"}';
     const updated = await groups("update", "1", "--merge", "--properties", properties, "--reason", "upgrade", "--json");
@@ -124,7 +124,7 @@ describe("with an API key", () => {
     expect(reasons.filter((reason) => reason !== undefined)).toEqual(told);
   });
 
-  it("creates a group, and changes none that exists", async ({ expect }) => {
+  it("creates a group, and changes none that exists", async () => {
     const { groups, client } = await start("groups-create");
     const fields = ["--name", "New Inc.", "--properties", '{"region":"us"}', "--mapping", '{"s":"d"}'];
     const created = await groups("create", "new", ...fields);
@@ -139,7 +139,7 @@ describe("with an API key", () => {
     expect((await readOnly("create", "x")).stderr).toContain("Use one with the scope groups:write.");
   });
 
-  it("renames a group, and says how to undo it", async ({ expect }) => {
+  it("renames a group, and says how to undo it", async () => {
     const { groups, client } = await start("groups-rename");
     await client.update({ userGroupId: "acme", name: "Ann's \u202e" });
     const renamed = await groups(
@@ -163,7 +163,7 @@ describe("with an API key", () => {
     expect(reasons).toContain("merger");
   });
 
-  it("erases a deleted group for good, and no other", async ({ expect }) => {
+  it("erases a deleted group for good, and no other", async () => {
     const { groups } = await start("groups-purge");
     expect((await groups("purge", "1", "--yes")).stderr).toBe(
       "Group 1 is not deleted. Delete it first: ug groups delete 1",
@@ -179,7 +179,7 @@ describe("with an API key", () => {
     expect((await groups("show", "--id", "acme")).stderr).toMatch(/^There is no group with the id "acme"/);
   });
 
-  it("changes nothing without --yes, and names the group", async ({ expect }) => {
+  it("changes nothing without --yes, and names the group", async () => {
     const { groups, client } = await start("groups-yes");
     await client.update({ userGroupId: "acme", name: "\u202e" });
     const named = `group 1, "acme", named "\\u202e", at ${url}. Nothing was changed. To do it: ug groups`;
@@ -196,7 +196,7 @@ describe("with an API key", () => {
     expect((await groups(...confirmed, "acme")).stdout).toContain("Purged group 1");
   });
 
-  it("lists groups by state and prefix, up to a limit", async ({ expect }) => {
+  it("lists groups by state and prefix, up to a limit", async () => {
     const { groups, client } = await start("groups-list");
     await client.suspend({ userGroupId: "acme-2" });
     await client.ensure({ userGroupId: "gone" });
@@ -219,7 +219,7 @@ describe("with an API key", () => {
     expect((await groups("list", "--limit", "2")).stderr).toBe("");
   });
 
-  it("shows a group as a list does, its contents, and a deleted one", async ({ expect }) => {
+  it("shows a group as a list does, its contents, and a deleted one", async () => {
     const { groups, client } = await start("groups-show");
     const { stdout } = await groups("show", "--id", "acme");
     expect(stdout).toMatch(/\n\nmapping +null\nproperties +\{"region":"eu"\}$/);
@@ -239,7 +239,7 @@ describe("with an API key", () => {
     );
   });
 
-  it("names the scope that the key lacks", async ({ expect }) => {
+  it("names the scope that the key lacks", async () => {
     const { groups } = await start("groups-scopes", ["groups:read", "groups:write"]);
     expect((await groups("suspend", "1")).status).toBe(0);
     const { status, stderr } = await groups("delete", "1");
@@ -249,7 +249,7 @@ describe("with an API key", () => {
 });
 
 describe("as an operator", () => {
-  it("acts in the environment that the options name, within the role", async ({ expect }) => {
+  it("acts in the environment that the options name, within the role", async () => {
     const { as, client } = await start("groups-operator");
     const [support, admin] = await Promise.all([operatorKey("support"), operatorKey("admin")]);
     const undo = "ug groups resume 1 --workspace groups-operator --environment Testing";
@@ -271,7 +271,7 @@ describe("as an operator", () => {
     ]);
   });
 
-  it("exports, and does not import", async ({ expect }) => {
+  it("exports, and does not import", async () => {
     const { as } = await start("groups-operator-export");
     const exported = await as(operatorToken, "export");
     expect(exported.stdout.split("\n").map((line) => JSON.parse(line).provided_id)).toEqual(["acme", "acme-2"]);
@@ -281,7 +281,7 @@ describe("as an operator", () => {
 });
 
 describe("update", () => {
-  it("changes the given fields alone", async ({ expect }) => {
+  it("changes the given fields alone", async () => {
     const { groups } = await start("groups-update");
     const updated = await groups("update", "--id", "acme", "--name", "Acme Inc.", "--mapping", '{"s":"d"}', "--json");
     expect(JSON.parse(updated.stdout).user_group).toMatchObject({
@@ -299,7 +299,7 @@ describe("update", () => {
     ["a text that is no JSON", ["1", "--properties", "region=eu"], "Give --properties as a JSON object"],
     ["a list", ["1", "--mapping", "[]"], "Give --mapping as a JSON object"],
     ["a number that cannot be kept", ["1", "--properties", '{"n":12345678901234567890}'], "cannot be kept exactly"],
-  ] as const)("refuses %s", async ([, args, sentence], { expect }) => {
+  ] as const)("refuses %s", async ([, args, sentence]) => {
     const { status, stderr } = await runGroups(["update", ...args], { API_KEY: "ugk_unused" });
     expect([status, stderr.includes(sentence)]).toEqual([2, true]);
   });
@@ -308,7 +308,7 @@ describe("update", () => {
 describe("rotate", () => {
   const progress = () => join(newFolder(), "progress.json");
 
-  it("replaces the token of one group with --yes, and keeps the old one for the grace", async ({ expect }) => {
+  it("replaces the token of one group with --yes, and keeps the old one for the grace", async () => {
     const { groups, viewer } = await start("groups-rotate");
     const asked = await groups("rotate", "1", "--grace", "10m");
     expect(asked.status).toBe(1);
@@ -319,7 +319,7 @@ describe("rotate", () => {
     await expect(viewer.view()).rejects.toMatchObject({ code: "credential_revoked" });
   });
 
-  it("replaces the tokens of all groups once, however often the run is interrupted", async ({ expect }) => {
+  it("replaces the tokens of all groups once, however often the run is interrupted", async () => {
     const { client, groups } = await start("groups-rotate-all");
     for (let n = 0; n < 30; n += 1) await client.ensure({ userGroupId: `group-${n}` });
     const file = progress();
@@ -344,7 +344,7 @@ describe("rotate", () => {
     expect(existsSync(file)).toBe(false);
   });
 
-  it("stops at Ctrl-C, and continues where it stopped", async ({ expect }) => {
+  it("stops at Ctrl-C, and continues where it stopped", async () => {
     const rotated: number[] = [];
     const groupOf = (teamId: number) => ({
       ...{
@@ -405,14 +405,14 @@ it.for([
   ["an option of another command", ["suspend", "1", "--confirm", "acme"], "Unknown option '--confirm'", 2],
   ["all groups and one", ["rotate", "1", "--all"], "Name one group, or give --all", 2],
   ["an environment without its workspace", ["list", "--environment", "Testing"], "Give --workspace", 2],
-] as const)("refuses %s with one sentence and a status", async ([, args, sentence, expected], { expect }) => {
+] as const)("refuses %s with one sentence and a status", async ([, args, sentence, expected]) => {
   const { key } = await bootstrap.issueKey({ workspace: "groups-arguments", environment: "Testing", name: "k" });
   const { status, stdout, stderr } = await runGroups(args, { API_KEY: key });
   expect([status, stdout, stderr.split("\n").length]).toEqual([expected, "", 1]);
   expect(stderr).toContain(sentence);
 });
 
-it("says that a group cannot be restored where nothing is kept", async ({ expect }) => {
+it("says that a group cannot be restored where nothing is kept", async () => {
   const group = {
     ...{ team_id: 4, provided_id: "a", name: "a", mapping: null, properties: null, api_environment_tag: null },
     ...{ state: "active", created_at: "now", updated_at: "now" },

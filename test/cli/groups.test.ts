@@ -5,7 +5,7 @@ import { join, relative } from "node:path";
 import type { Readable } from "node:stream";
 import { text } from "node:stream/consumers";
 import fc from "fast-check";
-import { describe, inject, it, onTestFinished } from "vitest";
+import { describe, expect, inject, it, onTestFinished } from "vitest";
 import { linesOf } from "../../cli/src/support/lines.ts";
 import { type Outcome, outcomeOf, runCommand, startCommand, withoutCredential } from "../support/node/commands.ts";
 import { newFolder } from "../support/node/new-folder.ts";
@@ -87,7 +87,7 @@ describe("import and export", () => {
     { user_group_id: "cleared", name: "C", mapping: null, properties: null },
   ];
 
-  it("imports what an export returns, and finds it the second time", async ({ expect }) => {
+  it("imports what an export returns, and finds it the second time", async () => {
     const key = await newKey("round-trip");
     const file = fileOf(LINES);
     expect(await groups(["import", file], key)).toEqual({
@@ -116,7 +116,7 @@ describe("import and export", () => {
     }
   });
 
-  it("imports the lines of an export as they are, from standard input too", async ({ expect }) => {
+  it("imports the lines of an export as they are, from standard input too", async () => {
     const source = await newKey("source");
     await groups(["import", fileOf(LINES)], source);
     const { stdout } = await groups(["export"], source);
@@ -129,13 +129,13 @@ describe("import and export", () => {
     expect(withoutTimes((await groups(["export"], target)).stdout)).toBe(withoutTimes(stdout));
   });
 
-  it("imports lines after a byte order mark, which Windows writes", async ({ expect }) => {
+  it("imports lines after a byte order mark, which Windows writes", async () => {
     const key = await newKey("bom");
     const file = fileOf(['\ufeff{"user_group_id":"a"}', '{"user_group_id":"b"}'], "\r\n");
     expect((await groups(["import", file], key)).stdout).toContain("created 2, found 0, differs 0, refused 0");
   });
 
-  it("exports groups with their state, and imports a suspended one suspended", async ({ expect }) => {
+  it("exports groups with their state, and imports a suspended one suspended", async () => {
     const source = await newKey("suspended");
     await groups(["import", fileOf([{ user_group_id: "late" }])], source);
     await groups(["suspend", "--id", "late"], source);
@@ -153,7 +153,7 @@ describe("import and export", () => {
     );
   });
 
-  it("suspends a new group by its next call", async ({ expect }) => {
+  it("suspends a new group by its next call", async () => {
     const bodies: unknown[] = [];
     const at = await serviceWith((_, { method, path, headers, body }) => {
       bodies.push([method, path, headers["if-match"], JSON.parse(body)]);
@@ -166,7 +166,7 @@ describe("import and export", () => {
     ]);
   });
 
-  it("refuses the lines of groups that are deleted, and of states that do not exist", async ({ expect }) => {
+  it("refuses the lines of groups that are deleted, and of states that do not exist", async () => {
     const lines = ["deleted", "paused", null].map((state) => ({ user_group_id: "x", state }));
     const key = await newKey("states");
     const { status, stdout, stderr } = await groups(["import", fileOf(lines)], key);
@@ -195,7 +195,7 @@ describe("import and export", () => {
       return [id, name, mapping, properties, state];
     });
 
-  it("counts the groups that differ from their lines, and changes none", async ({ expect }) => {
+  it("counts the groups that differ from their lines, and changes none", async () => {
     const key = await newKey("unchanged");
     await groups(["import", fileOf(EXISTING), "--concurrency", "1"], key);
     const before = (await groups(["export"], key)).stdout;
@@ -207,7 +207,7 @@ describe("import and export", () => {
     expect((await groups(["export"], key)).stdout).toBe(before);
   });
 
-  it("changes with --update what differs, and nothing else", async ({ expect }) => {
+  it("changes with --update what differs, and nothing else", async () => {
     const key = await newKey("updated");
     await groups(["import", fileOf(EXISTING), "--concurrency", "1"], key);
     const update = ["import", fileOf([...EDITED, { user_group_id: "new" }]), "--update", "--concurrency", "1"];
@@ -227,7 +227,7 @@ describe("import and export", () => {
     expect((await groups(update, key)).stdout).toBe("created 0, found 6, updated 0, conflicts 0, refused 0");
   });
 
-  it("changes nothing when an export is imported with --update", async ({ expect }) => {
+  it("changes nothing when an export is imported with --update", async () => {
     const key = await newKey("export-update");
     await groups(["import", fileOf([...LINES, { user_group_id: "late", state: "suspended" }])], key);
     const exported = (await groups(["export"], key)).stdout;
@@ -241,7 +241,7 @@ describe("import and export", () => {
     expect(await feed()).toBe(before);
   });
 
-  it("reports a group that somebody else changes meanwhile, and does not overwrite it", async ({ expect }) => {
+  it("reports a group that somebody else changes meanwhile, and does not overwrite it", async () => {
     let puts = 0;
     const at = await serviceWith((_, { method }) => {
       const group = { team_id: 1, name: `name ${puts}`, mapping: null, properties: null, state: "active" };
@@ -256,7 +256,7 @@ describe("import and export", () => {
     expect(stderr).toContain("line 1: revision_mismatch: Somebody else changed this group");
   });
 
-  it("prints its counts as JSON", async ({ expect }) => {
+  it("prints its counts as JSON", async () => {
     const key = await newKey("import-json");
     const done = await groups(["import", fileOf([{ user_group_id: "a" }]), "--json"], key);
     expect([done.status, JSON.parse(done.stdout)]).toMatchObject([0, { success: 1, created: 1, found: 0, refused: 0 }]);
@@ -264,7 +264,7 @@ describe("import and export", () => {
     expect([refused.status, JSON.parse(refused.stdout)]).toMatchObject([1, { success: 0, found: 1, refused: 1 }]);
   });
 
-  it("reports a group that is deleted while it is compared, and continues", async ({ expect }) => {
+  it("reports a group that is deleted while it is compared, and continues", async () => {
     const at = await serviceWith((id, { method }) =>
       method === "GET"
         ? refusal(404, "user_group_not_found", "Gone.")
@@ -278,7 +278,7 @@ describe("import and export", () => {
     });
   });
 
-  it("reads many pages, and filters", async ({ expect }) => {
+  it("reads many pages, and filters", async () => {
     const key = await newKey("pages");
     const ids = Array.from({ length: 1100 }, (_, index) => `${index % 2 === 0 ? "even" : "odd"} ${index}`);
     const imported = await groups(
@@ -291,7 +291,7 @@ describe("import and export", () => {
     expect(even.toSorted()).toEqual(ids.filter((id) => id.startsWith("even ")).toSorted());
   });
 
-  it("exports no character that a terminal interprets, and the same JSON", async ({ expect }) => {
+  it("exports no character that a terminal interprets, and the same JSON", async () => {
     const group = {
       provided_id: "\u009b31m\u0080\u2028",
       properties: { "\u007f\u0085": ["\u2029", "\u009d0;title\u0007", "é😀\u00a0\u00ad"] },
@@ -304,7 +304,7 @@ describe("import and export", () => {
     expect(JSON.parse(stdout)).toEqual(group);
   });
 
-  it("exports through pages without any group", async ({ expect }) => {
+  it("exports through pages without any group", async () => {
     const cursors: (string | null)[] = [];
     const at = await serviceWith((_, { path }) => {
       const cursor = new URL(path, url).searchParams.get("cursor");
@@ -317,7 +317,7 @@ describe("import and export", () => {
     expect(cursors).toEqual([null, "c1", "c2", "c3"]);
   });
 
-  it("fails with a sentence when the reader of an export closes its pipe", async ({ expect }) => {
+  it("fails with a sentence when the reader of an export closes its pipe", async () => {
     const page = Array.from({ length: 1000 }, () => ({ provided_id: "x".repeat(200) }));
     const at = await serviceWith(() => ok({ user_groups: page, next_cursor: "more" }));
     const { child, outcome } = startGroups(["export"], "key", at);
@@ -330,7 +330,7 @@ describe("import and export", () => {
 });
 
 describe("refused lines", () => {
-  it("are reported with their numbers, and the others are imported", async ({ expect }) => {
+  it("are reported with their numbers, and the others are imported", async () => {
     const key = await newKey("refused");
     const file = fileOf(
       [
@@ -376,7 +376,7 @@ describe("refused lines", () => {
 
   it.for([[], ["--update"], ["--update", "--from-line", "2"]])(
     "are those whose group an earlier line names, with %j",
-    async (options, { expect }) => {
+    async (options) => {
       const key = await newKey(`repeated-${options.length}`);
       await groups(["import", fileOf([{ user_group_id: "a", name: "first" }])], key);
       const exported = { team_id: 1, provided_id: "a", name: "third", api_environment_tag: "Testing" };
@@ -390,7 +390,7 @@ describe("refused lines", () => {
     },
   );
 
-  it("are all reported, however many they are", async ({ expect }) => {
+  it("are all reported, however many they are", async () => {
     const { status, stdout, stderr } = await groups(
       ["import", fileOf(Array.from({ length: 1300 }, () => "{"))],
       await newKey("many-refused"),
@@ -401,7 +401,7 @@ describe("refused lines", () => {
     expect(numbers.toSorted((a, b) => a - b)).toEqual(Array.from({ length: 1300 }, (_, index) => index + 1));
   });
 
-  it("are not reported for a key that cannot import: the import ends", async ({ expect }) => {
+  it("are not reported for a key that cannot import: the import ends", async () => {
     const file = fileOf([{ user_group_id: "a" }, { user_group_id: "b" }]);
     const readOnly = await groups(["import", file], await newKey("read-only", { access: "read" }));
     expect(readOnly).toMatchObject({ status: 1, stdout: "created 0, found 0, differs 0, refused 0" });
@@ -415,14 +415,14 @@ describe("refused lines", () => {
     expect((await groups(["export"], "ugk_unknown")).stderr).toContain("refused API_KEY (unauthenticated)");
   });
 
-  it("are not reported for such a key while more lines may still arrive", async ({ expect }) => {
+  it("are not reported for such a key while more lines may still arrive", async () => {
     const { child, outcome } = startGroups(["import", "-"], "ugk_unknown");
     onTestFinished(() => void child.stdin?.end());
     child.stdin?.write('{"user_group_id":"a"}\n');
     expect(await outcome).toMatchObject({ status: 1, stderr: expect.stringContaining("refused API_KEY") });
   });
 
-  it("contain neither control characters nor a credential of a response", async ({ expect }) => {
+  it("contain neither control characters nor a credential of a response", async () => {
     const sentence = "invalid_body: \\u001b[31m Token [credential]";
     for (const status of [422, 200]) {
       const at = await serviceWith((_, { headers }) => {
@@ -440,7 +440,7 @@ describe("an import that is stopped", () => {
   const STOPPING = "Stopping when the current calls are complete.";
   const LINES = Array.from({ length: 60 }, (_, index) => ({ user_group_id: String(index + 1) }));
 
-  it("completes the current calls, prints the line to continue from, and continues there", async ({ expect }) => {
+  it("completes the current calls, prints the line to continue from, and continues there", async () => {
     const file = fileOf(LINES);
     const received: number[] = [];
     const held: ((reply: Reply) => void)[] = [];
@@ -470,7 +470,7 @@ describe("an import that is stopped", () => {
     expect(received.toSorted((a, b) => a - b)).toEqual(Array.from({ length: 60 }, (_, index) => index + 1));
   });
 
-  it("stops when only npm gets the signal", async ({ expect }) => {
+  it("stops when only npm gets the signal", async () => {
     const held: ((reply: Reply) => void)[] = [];
     const at = await serviceWith(() => new Promise((resolve) => held.push(resolve)));
     const { child, outcome } = startByNpx(["import", fileOf(LINES), "--concurrency", "4"], "key", at);
@@ -484,36 +484,33 @@ describe("an import that is stopped", () => {
     expect(stderr).toContain("Stopped. Continue with: --from-line 5");
   });
 
-  it.for(["its standard input", "a pipe with a name"])(
-    "does not wait for more of %s",
-    async (source, { expect, skip }) => {
-      const received: string[] = [];
-      const at = await serviceWith((id) => {
-        received.push(id);
-        return CREATED;
-      });
-      const isNamed = source === "a pipe with a name";
-      skip(isNamed && !existsSync(MKFIFO));
-      const pipe = join(newFolder(), "pipe");
-      if (isNamed) execFileSync(MKFIFO, [pipe]);
-      const { child, outcome } = startGroups(["import", isNamed ? pipe : "-"], "key", at);
-      // For reading too: opened for writing alone, it would wait for its reader.
-      const written = isNamed ? createWriteStream(pipe, { flags: "r+" }) : child.stdin;
-      onTestFinished(() => void written?.destroy());
-      written?.write(
-        LINES.slice(0, 10)
-          .map((line) => `${JSON.stringify(line)}\n`)
-          .join(""),
-      );
-      await waitUntil(() => received.length === 10, "ten lines had arrived");
-      await endGroup(child, "SIGINT");
-      const { status, stderr } = await outcome;
-      expect(status).not.toBe(0);
-      expect(stderr).toBe(`${STOPPING}\nStopped. Continue with: --from-line 11`);
-    },
-  );
+  it.for(["its standard input", "a pipe with a name"])("does not wait for more of %s", async (source, { skip }) => {
+    const received: string[] = [];
+    const at = await serviceWith((id) => {
+      received.push(id);
+      return CREATED;
+    });
+    const isNamed = source === "a pipe with a name";
+    skip(isNamed && !existsSync(MKFIFO));
+    const pipe = join(newFolder(), "pipe");
+    if (isNamed) execFileSync(MKFIFO, [pipe]);
+    const { child, outcome } = startGroups(["import", isNamed ? pipe : "-"], "key", at);
+    // For reading too: opened for writing alone, it would wait for its reader.
+    const written = isNamed ? createWriteStream(pipe, { flags: "r+" }) : child.stdin;
+    onTestFinished(() => void written?.destroy());
+    written?.write(
+      LINES.slice(0, 10)
+        .map((line) => `${JSON.stringify(line)}\n`)
+        .join(""),
+    );
+    await waitUntil(() => received.length === 10, "ten lines had arrived");
+    await endGroup(child, "SIGINT");
+    const { status, stderr } = await outcome;
+    expect(status).not.toBe(0);
+    expect(stderr).toBe(`${STOPPING}\nStopped. Continue with: --from-line 11`);
+  });
 
-  it("does not wait for the next try, and continues with that line", async ({ expect }) => {
+  it("does not wait for the next try, and continues with that line", async () => {
     let refusals = 0;
     const at = await serviceWith((id) => {
       if (id !== "7") return CREATED;
@@ -531,9 +528,7 @@ describe("a temporary failure", () => {
   const busy = (status: number, seconds: number) =>
     refusal(status, "rate_limited", "Too many calls.", { "Retry-After": String(seconds) });
 
-  it("is retried: 429 and 503 after their Retry-After, 502, 504 and 52x of a proxy, lost connections", async ({
-    expect,
-  }) => {
+  it("is retried: 429 and 503 after their Retry-After, 502, 504 and 52x of a proxy, lost connections", async () => {
     const tries = new Map<string, number>();
     const until = new Map<string, number>();
     let early = 0;
@@ -564,7 +559,7 @@ describe("a temporary failure", () => {
     expect(early).toBe(0);
   });
 
-  it("is retried for longer after a first response, as while the service restarts", async ({ expect }) => {
+  it("is retried for longer after a first response, as while the service restarts", async () => {
     let calls = 0;
     const at = await serviceWith((id) => {
       calls += 1;
@@ -579,7 +574,7 @@ describe("a temporary failure", () => {
     expect(calls).toBe(8);
   });
 
-  it("is not retried after a Retry-After of more than five minutes", async ({ expect }) => {
+  it("is not retried after a Retry-After of more than five minutes", async () => {
     let calls = 0;
     const at = await serviceWith((id) => {
       if (id === "1") return CREATED;
@@ -598,7 +593,7 @@ describe("a temporary failure", () => {
     );
   });
 
-  it("ends with 3 when a proxy answers in place of the service", async ({ expect }) => {
+  it("ends with 3 when a proxy answers in place of the service", async () => {
     const at = await serviceWith(() => ({ status: 503, headers: { "Retry-After": "301" }, body: "<html>" }));
     const { status, stdout } = await groups(["import", fileOf([{ user_group_id: "1" }]), "--json"], "key", at);
     expect([status, JSON.parse(stdout).error.code]).toEqual([3, "unreachable"]);
@@ -606,7 +601,7 @@ describe("a temporary failure", () => {
     expect((await groups(["export"], "key", busyAt)).status).toBe(1);
   });
 
-  it("is retried fewer times while no response ever arrived", async ({ expect }) => {
+  it("is retried fewer times while no response ever arrived", async () => {
     const { status, stderr } = await groups(["import", fileOf([{ user_group_id: "1" }])], "key", "http://localhost:1");
     expect(status).toBe(3);
     expect(stderr).toMatch(
@@ -614,7 +609,7 @@ describe("a temporary failure", () => {
     );
   });
 
-  it("is not assumed when the service crashes: the line is refused, and the import continues", async ({ expect }) => {
+  it("is not assumed when the service crashes: the line is refused, and the import continues", async () => {
     const at = await serviceWith((id) => (id === "1" ? refusal(500, "internal_error", "Sorry.") : CREATED));
     const file = fileOf([{ user_group_id: "1" }, { user_group_id: "2" }]);
     expect(await groups(["import", file], "key", at)).toEqual({
@@ -625,7 +620,7 @@ describe("a temporary failure", () => {
   });
 });
 
-it("accepts no response without the fields of a group", async ({ expect }) => {
+it("accepts no response without the fields of a group", async () => {
   const file = fileOf([{ user_group_id: "1" }]);
   for (const body of [{ success: 0 }, { success: 1 }, { success: 0, new_user_group: false }]) {
     const at = await serviceWith(() => ({ status: 200, body }));
@@ -637,7 +632,7 @@ it("accepts no response without the fields of a group", async ({ expect }) => {
   }
 });
 
-it("accepts only refusals and pages in the service's form", async ({ expect }) => {
+it("accepts only refusals and pages in the service's form", async () => {
   const file = fileOf([{ user_group_id: "1" }]);
   const refusals = ["oops", {}, { code: "x" }, { code: "x", message: 5 }].map((error) => ({ success: 0, error }));
   const issues = [null, "abc", { a: 1 }, [null], [{ message: "y" }], [{ path: [{}], message: "y" }]].map((each) => ({
@@ -660,7 +655,7 @@ it("accepts only refusals and pages in the service's form", async ({ expect }) =
   );
 });
 
-it("finds a relative file from the folder in which npx was called", async ({ expect }) => {
+it("finds a relative file from the folder in which npx was called", async () => {
   const below = join(folder, "docs");
   const args = ["import", relative(below, fileOf([{ user_group_id: "1" }])), "--url", url];
   const env = { API_KEY: await newKey("folder") };
@@ -669,7 +664,7 @@ it("finds a relative file from the folder in which npx was called", async ({ exp
   expect(stdout.trim()).toBe("created 1, found 0, differs 0, refused 0");
 });
 
-it("refuses to continue after the last line: it may be the wrong file", async ({ expect }) => {
+it("refuses to continue after the last line: it may be the wrong file", async () => {
   const file = fileOf([{ user_group_id: "1" }, { user_group_id: "2" }]);
   const key = await newKey("past-end");
   expect(await groups(["import", file, "--from-line", "3"], key)).toMatchObject({ status: 0, stderr: "" });
@@ -680,7 +675,7 @@ it("refuses to continue after the last line: it may be the wrong file", async ({
   });
 });
 
-it.skipIf(!existsSync(SCRIPT))("changes no setting of the terminal, and breaks no line", async ({ expect }) => {
+it.skipIf(!existsSync(SCRIPT))("changes no setting of the terminal, and breaks no line", async () => {
   const key = await newKey("terminal");
   const file = fileOf([{ user_group_id: "1", name: "x".repeat(200) }, ..."{".repeat(20)]);
   const inTerminal = (args: string) => {
@@ -696,17 +691,14 @@ it.skipIf(!existsSync(SCRIPT))("changes no setting of the terminal, and breaks n
   for (const text of shown) expect(text).not.toMatch(/\[\?(7|25)l/);
 });
 
-it.skipIf(!existsSync("/dev/full"))(
-  "reports that an export is not complete when its disk is full",
-  async ({ expect }) => {
-    const key = await newKey("full");
-    await groups(["import", fileOf([{ user_group_id: "1" }])], key);
-    const command = `node -- cli/src/main.ts groups export --url ${url} >/dev/full`;
-    const { status, stderr } = await outcomeOf(runIn(folder, ["sh", "-c", command], { API_KEY: key }));
-    expect(status).toBe(1);
-    expect(stderr).toContain("Standard output could not be written, so the export is not complete: ENOSPC.");
-  },
-);
+it.skipIf(!existsSync("/dev/full"))("reports that an export is not complete when its disk is full", async () => {
+  const key = await newKey("full");
+  await groups(["import", fileOf([{ user_group_id: "1" }])], key);
+  const command = `node -- cli/src/main.ts groups export --url ${url} >/dev/full`;
+  const { status, stderr } = await outcomeOf(runIn(folder, ["sh", "-c", command], { API_KEY: key }));
+  expect(status).toBe(1);
+  expect(stderr).toContain("Standard output could not be written, so the export is not complete: ENOSPC.");
+});
 
 it.for([
   ["an unknown command", ["remove"], "Unknown command 'remove'"],
@@ -725,14 +717,14 @@ it.for([
   ["a URL with a path", ["export", "--url", "https://example.com/groups"], "Give --url as the service's origin alone"],
   ["a URL with a query", ["export", "--url", "https://example.com?x=1"], "Give --url as the service's origin alone"],
   ["a URL with a password", ["export", "--url", "https://u:hunter2@example.com"], "Give --url as the service's origin"],
-] as const)("refuses %s with a sentence and a status", async ([, args, sentence], { expect }) => {
+] as const)("refuses %s with a sentence and a status", async ([, args, sentence]) => {
   const { status, stdout, stderr } = await groups(args, await newKey("arguments"));
   expect([status, stdout]).toEqual([2, ""]);
   expect(stderr).toContain(sentence);
   expect(stderr).not.toMatch(/^\s+at |hunter2/m);
 });
 
-it.skipIf(!existsSync("/proc/self/mem"))("fails where its input cannot be read to the end", async ({ expect }) => {
+it.skipIf(!existsSync("/proc/self/mem"))("fails where its input cannot be read to the end", async () => {
   const { status, stdout, stderr } = await groups(["import", "/proc/self/mem"], await newKey("unreadable"));
   expect({ status, stdout, stderr }).toEqual({
     status: 1,

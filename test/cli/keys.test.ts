@@ -1,6 +1,6 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { inject, it, onTestFinished } from "vitest";
+import { expect, inject, it, onTestFinished } from "vitest";
 import { type Outcome, outcomeOf, runCommand } from "../support/node/commands.ts";
 import { newFolder } from "../support/node/new-folder.ts";
 import { startPlainService } from "../support/node/plain-workerd.ts";
@@ -12,7 +12,7 @@ const WHERE = ["--workspace", "keys-command", "--environment", "untagged"];
 
 const keys = (args: readonly string[], env: NodeJS.ProcessEnv = {}): Promise<Outcome> => runCommand("keys", args, env);
 
-it("calls the service at SERVICE_URL, unless --url names another", async ({ expect }) => {
+it("calls the service at SERVICE_URL, unless --url names another", async () => {
   const where = ["--workspace", "keys-service-url", "--environment", "Testing"];
   const elsewhere = { SERVICE_URL: "http://localhost:1" };
   const insecure = { SERVICE_URL: "http://192.0.2.1" };
@@ -22,7 +22,7 @@ it("calls the service at SERVICE_URL, unless --url names another", async ({ expe
   expect((await keys(["list", ...where], insecure)).stderr).toContain("Give SERVICE_URL as https://");
 });
 
-it("issues, lists, rolls and revokes, as JSON and as a table", async ({ expect }) => {
+it("issues, lists, rolls and revokes, as JSON and as a table", async () => {
   const options = "--create --name backend --access read --expires-in 90d --json".split(" ");
   const issued = await keys(["issue", ...WHERE, ...options]);
   expect(issued.status).toBe(0);
@@ -53,7 +53,7 @@ it("issues, lists, rolls and revokes, as JSON and as a table", async ({ expect }
   expect(table).not.toContain("ugk_");
 });
 
-it("issues a key with scopes alone, and shows them in place of the access", async ({ expect }) => {
+it("issues a key with scopes alone, and shows them in place of the access", async () => {
   const where = ["--workspace", "keys-scopes", "--environment", "Testing"];
   const options = "--create --name pages --scopes groups:read,tokens:read --json".split(" ");
   const issued = await keys(["issue", ...where, ...options]);
@@ -61,7 +61,7 @@ it("issues a key with scopes alone, and shows them in place of the access", asyn
   expect((await keys(["list", ...where])).stdout).toMatch(/^id .*\n1 +pages +groups:read,tokens:read +/);
 });
 
-it("creates an environment only with --create", async ({ expect }) => {
+it("creates an environment only with --create", async () => {
   const where = ["--workspace", "keys-created", "--environment", "Testing"];
   const mistaken = await keys(["issue", ...where, "--name", "x", "--json"]);
   expect([mistaken.status, JSON.parse(mistaken.stdout).error.code]).toEqual([1, "environment_not_found"]);
@@ -98,7 +98,7 @@ it.for([
   ["an unknown access", ["issue", ...WHERE, "--name", "x", "--access", "all"], "Allowed choices are read, write"],
   ["a URL without TLS", ["list", ...WHERE, "--url", "http://192.0.2.1"], "Give --url as https://"],
   ["a file that is not there", ["list", ...WHERE, "--key-file", "nowhere"], "cannot be read: ENOENT"],
-] as const)("refuses %s as wrong usage, with one sentence and status 2", async ([, args, sentence], { expect }) => {
+] as const)("refuses %s as wrong usage, with one sentence and status 2", async ([, args, sentence]) => {
   const { status, stdout, stderr } = await keys(args);
   expect([status, stdout, stderr.split("\n").length]).toEqual([2, "", 1]);
   expect(stderr).toContain(sentence);
@@ -126,7 +126,7 @@ it.for([
   ["an unknown scope", ["issue", ...WHERE, "--name", "x", "--scopes", "groups:read,all"], "scopes.1: "],
   ["a location of a later key", ["issue", ...WHERE, "--name", "x", "--location", "weur"], "location: "],
   ["a name that is blank", ["issue", ...WHERE, "--name", " "], "name: Give at least one visible character"],
-] as const)("passes on that the service refuses %s, with the request", async ([, args, sentence], { expect }) => {
+] as const)("passes on that the service refuses %s, with the request", async ([, args, sentence]) => {
   const { status, stdout, stderr } = await keys(args);
   expect([status, stdout]).toEqual([1, ""]);
   expect(stderr).toContain(sentence);
@@ -140,9 +140,7 @@ it.for([
   });
 });
 
-it("reads a credential from --key-file, and the environment from UG_WORKSPACE and UG_ENVIRONMENT", async ({
-  expect,
-}) => {
+it("reads a credential from --key-file, and the environment from UG_WORKSPACE and UG_ENVIRONMENT", async () => {
   const file = join(newFolder(), "key");
   writeFileSync(file, `${operatorToken}\n`);
   const named = { UG_WORKSPACE: "keys-command", UG_ENVIRONMENT: "untagged", OPERATOR_KEY: "ugo_wrong" };
@@ -150,7 +148,7 @@ it("reads a credential from --key-file, and the environment from UG_WORKSPACE an
   expect([status, JSON.parse(stdout).api_keys.length]).toEqual([0, 2]);
 });
 
-it("prints no character that a terminal interprets or hides, and the same JSON", async ({ expect }) => {
+it("prints no character that a terminal interprets or hides, and the same JSON", async () => {
   const hidden = "\u001b[2J\u009b31m\u202etxt\u200b\u2028\u{e0041}";
   const apiKey = {
     ...{ id: 1, workspace: "a", environment: null, name: `é ${hidden}`, access: "read", scopes: [hidden] },
@@ -170,7 +168,7 @@ it("prints no character that a terminal interprets or hides, and the same JSON",
   expect(JSON.parse(json)).toEqual({ success: 1, api_keys: [apiKey] });
 });
 
-it("reports a key that it issued and could not print", async ({ expect }) => {
+it("reports a key that it issued and could not print", async () => {
   const where = ["--workspace", "unseen", "--environment", "Testing"];
   const command = `node -- cli/src/main.ts keys issue ${where.join(" ")} --create --name x --url ${url} >/dev/full`;
   const { status, stderr } = await outcomeOf(runIn(folder, ["sh", "-c", command]));
@@ -197,26 +195,23 @@ it.for([
       `{"success":0,"error":{"code":"invalid_body","message":"No \\u009b${credential}","issues":[]}}`,
     "No \\u009bToken [credential]",
   ],
-] as const)(
-  "does not take %s for a success, and prints no credential",
-  async ([, status, say, sentence], { expect }) => {
-    const other = await standIn(({ headers }) => ({ status, body: say(headers.authorization ?? "") }));
-    const revoke = ["revoke", "3", ...WHERE, "--url", other.url];
-    const { status: exitCode, stdout, stderr } = await keys(revoke, { OPERATOR_TOKEN: "hunter2" });
-    expect(exitCode).toBe(sentence.includes("credential") ? 1 : 3);
-    expect(stdout).toBe("");
-    expect(stderr).toContain(sentence);
-    expect(stderr).not.toContain("hunter2");
-  },
-);
+] as const)("does not take %s for a success, and prints no credential", async ([, status, say, sentence]) => {
+  const other = await standIn(({ headers }) => ({ status, body: say(headers.authorization ?? "") }));
+  const revoke = ["revoke", "3", ...WHERE, "--url", other.url];
+  const { status: exitCode, stdout, stderr } = await keys(revoke, { OPERATOR_TOKEN: "hunter2" });
+  expect(exitCode).toBe(sentence.includes("credential") ? 1 : 3);
+  expect(stdout).toBe("");
+  expect(stderr).toContain(sentence);
+  expect(stderr).not.toContain("hunter2");
+});
 
-it("reports an OPERATOR_TOKEN that cannot be in a header", async ({ expect }) => {
+it("reports an OPERATOR_TOKEN that cannot be in a header", async () => {
   const { status, stderr } = await keys(["list", ...WHERE], { OPERATOR_TOKEN: "hunter\n2" });
   expect(status).toBe(1);
   expect(stderr).toBe("error: OPERATOR_TOKEN cannot be in a header: it holds characters other than printable ASCII.");
 });
 
-it("reads OPERATOR_TOKEN from the environment before .dev.vars, and prints neither", async ({ expect }) => {
+it("reads OPERATOR_TOKEN from the environment before .dev.vars, and prints neither", async () => {
   const refused = await keys(["list", ...WHERE], { OPERATOR_TOKEN: "another-token" });
   expect(refused.status).toBe(1);
   expect(refused.stderr).toContain(
@@ -228,7 +223,7 @@ it("reads OPERATOR_TOKEN from the environment before .dev.vars, and prints neith
 
 it.for(["https://groups.invalid", "https://127.0.0.1.groups.invalid"])(
   "sends the bootstrap token of .dev.vars to no other machine, such as %s",
-  async (other, { expect }) => {
+  async (other) => {
     const { status, stderr } = await keys(["list", ...WHERE, "--url", other]);
     expect(status).toBe(1);
     expect(stderr).toBe(
@@ -239,18 +234,18 @@ it.for(["https://groups.invalid", "https://127.0.0.1.groups.invalid"])(
 
 it.for(["http://127.1.2.3:1", "http://[::1]:1", "http://localhost:1"])(
   "sends the bootstrap token of .dev.vars to this machine as %s",
-  async (local, { expect }) => {
+  async (local) => {
     expect((await keys(["list", ...WHERE, "--url", local])).stderr).toContain(`${local} cannot be reached`);
   },
 );
 
-it("sends a credential of the environment to the service that --url names", async ({ expect }) => {
+it("sends a credential of the environment to the service that --url names", async () => {
   const elsewhere = ["list", ...WHERE, "--url", "https://groups.invalid"];
   for (const name of ["OPERATOR_KEY", "OPERATOR_TOKEN"])
     expect((await keys(elsewhere, { [name]: "hunter2" })).stderr).toContain("https://groups.invalid cannot be reached");
 });
 
-it("lists valid keys that nobody uses or that end soon, of all environments", async ({ expect }) => {
+it("lists valid keys that nobody uses or that end soon, of all environments", async () => {
   // A service of its own: the shared one has hundreds of environments, each of which is asked in turn.
   const own = await startPlainService();
   onTestFinished(() => own.stop());

@@ -1,10 +1,10 @@
-import { describe, it, onTestFinished } from "vitest";
+import { describe, expect, it, onTestFinished } from "vitest";
 import { outcomeOf, runCommand } from "../support/node/commands.ts";
 import { newFolder } from "../support/node/new-folder.ts";
 import { freshCopy, removeCopy, runNode, startService } from "../support/node/service.ts";
 
 describe("ug serve --limit", () => {
-  it("takes the place of the limit of that name, and of no other", async ({ expect }) => {
+  it("takes the place of the limit of that name, and of no other", async () => {
     const copy = freshCopy();
     onTestFinished(() => removeCopy(copy));
     const service = await startService(copy, ["--limit", "API_KEY_LIMIT=3/3600", "--limit", "SESSION_LIMIT=9/60"]);
@@ -24,7 +24,7 @@ describe("ug serve --limit", () => {
     "API_KEY_LIMIT=10/3601",
     "API_KEY_LIMIT=1e3/60",
     "=1/1",
-  ])("refuses %s with an example", async (limit, { expect }) => {
+  ])("refuses %s with an example", async (limit) => {
     const { status, stderr } = await runCommand("serve", ["--port", "0", "--limit", limit]);
     expect([status, stderr]).toEqual([
       2,
@@ -32,7 +32,7 @@ describe("ug serve --limit", () => {
     ]);
   });
 
-  it("names the limits that there are for one that there is not", async ({ expect }) => {
+  it("names the limits that there are for one that there is not", async () => {
     const serve = ["--", `${process.cwd()}/cli/src/main.ts`, "serve", "--port", "0", "--limit", "KEY_LIMIT=1/1"];
     const { status, stderr } = await outcomeOf(runNode(newFolder(), serve));
     expect(status).toBe(2);

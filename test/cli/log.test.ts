@@ -1,6 +1,6 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { inject, it } from "vitest";
+import { expect, inject, it } from "vitest";
 import { OperatorClient, UserGroupClient } from "../../client/src/index.ts";
 import { outcomeOf, runCommand, startCommand } from "../support/node/commands.ts";
 import { newFolder } from "../support/node/new-folder.ts";
@@ -17,7 +17,7 @@ function fileOf(...lines: (object | string)[]): string {
   return file;
 }
 
-it("answers for one of ten environments whose keys and groups have the same numbers", async ({ expect }) => {
+it("answers for one of ten environments whose keys and groups have the same numbers", async () => {
   const operator = new OperatorClient({ url, operatorKey: operatorToken });
   const { key, operator: issued } = await operator.issueOperator({ name: "log", role: "admin" });
   const own = new OperatorClient({ url, operatorKey: key });
@@ -61,7 +61,7 @@ it("answers for one of ten environments whose keys and groups have the same numb
 
 const ENTRY = { time: "2026-01-31T09:00:00.000Z", level: "info", status: 200, path: "/api/user", method: "GET" };
 
-it("prints who called what of which environment, and with --json the line as it was", async ({ expect }) => {
+it("prints who called what of which environment, and with --json the line as it was", async () => {
   const entry = {
     ...ENTRY,
     status: 403,
@@ -81,7 +81,7 @@ it("prints who called what of which environment, and with --json the line as it 
   expect(linesOf(await log(file, "--operator", "bootstrap", "--fields", "operator_id"))).toEqual(["-"]);
 });
 
-it("goes on past lines that are no lines of the log, and counts them", async ({ expect }) => {
+it("goes on past lines that are no lines of the log, and counts them", async () => {
   const deep = `${"[".repeat(100_000)}${"]".repeat(100_000)}`;
   const file = fileOf(
     "The user group service is ready",
@@ -101,7 +101,7 @@ it("goes on past lines that are no lines of the log, and counts them", async ({ 
   expect(linesOf(json)[0]).toBe(JSON.stringify({ ...ENTRY, client: "a_b_31m" }).replace("a_b_", "a\\u2028b\\u009b"));
 });
 
-it("reads a pipe as it is written", async ({ expect }) => {
+it("reads a pipe as it is written", async () => {
   const child = startCommand("log", ["--where", "status=200", "--fields", "path"]);
   const first = new Promise((resolve) => child.stdout?.once("data", (data) => resolve(String(data))));
   child.stdin?.write(`${JSON.stringify(ENTRY)}\n`);
@@ -120,12 +120,12 @@ it.for([
   ["a condition without a value", ["--where", "status"], "Give --where as FIELD=VALUE"],
   ["a time of no zone", ["--since", "2026-01-31T09:00"], "Give --since as a time with its zone"],
   ["a time after the end", ["--since", "1h", "--until", "2h"], "Give --since as a time before"],
-] as const)("refuses %s with status 2", async ([, args, sentence], { expect }) => {
+] as const)("refuses %s with status 2", async ([, args, sentence]) => {
   const { status, stdout, stderr } = await log(fileOf(ENTRY), ...args);
   expect([status, stdout, stderr]).toEqual([2, "", expect.stringContaining(sentence)]);
 });
 
-it("refuses a file that it cannot read", async ({ expect }) => {
+it("refuses a file that it cannot read", async () => {
   expect((await log(join(newFolder(), "missing"))).stderr).toContain("The log cannot be read: ENOENT.");
   expect((await log(newFolder())).stderr).toContain("The log is a folder.");
 });

@@ -2,12 +2,12 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { PassThrough } from "node:stream";
 import { text } from "node:stream/consumers";
-import { it } from "vitest";
+import { expect, it } from "vitest";
 import { Metrics } from "../../cli/src/serve/metrics/metrics.ts";
 import { newFolder } from "../support/node/new-folder.ts";
 import { waitUntil } from "../support/node/service.ts";
 
-it("metrics count a request whose log line contains a line separator", async ({ expect }) => {
+it("metrics count a request whose log line contains a line separator", async () => {
   const metrics = new Metrics();
   const [log, output] = [new PassThrough(), new PassThrough()];
   metrics.read(log, output);
@@ -24,7 +24,7 @@ it("metrics count a request whose log line contains a line separator", async ({ 
   expect(await text(output)).toContain(lines.join(""));
 });
 
-it("metrics that cannot be measured are 500, and end nothing", async ({ expect }) => {
+it("metrics that cannot be measured are 500, and end nothing", async () => {
   const metrics = new Metrics();
   const { url } = await metrics.listen(0);
   metrics.measure({ url: "http://127.0.0.1:1", version: "1.0.0", state: "/nowhere/at-all", processes: {} });
@@ -34,7 +34,7 @@ it("metrics that cannot be measured are 500, and end nothing", async ({ expect }
   }
 });
 
-it("each answer has the number and the sizes of the databases as they are then", async ({ expect }) => {
+it("each answer has the number and the sizes of the databases as they are then", async () => {
   const state = newFolder();
   const folder = join(state, "user-group-service-GroupDirectory");
   mkdirSync(folder);
@@ -52,7 +52,7 @@ it("each answer has the number and the sizes of the databases as they are then",
   }
 });
 
-it("counts a damaged database until it is restored or erased", async ({ expect }) => {
+it("counts a damaged database until it is restored or erased", async () => {
   const metrics = new Metrics();
   const [log, output] = [new PassThrough(), new PassThrough()];
   metrics.read(log, output);

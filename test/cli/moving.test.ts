@@ -1,7 +1,7 @@
 import { spawn } from "node:child_process";
 import { readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { it, onTestFinished } from "vitest";
+import { expect, it, onTestFinished } from "vitest";
 import { OperatorClient, UserGroupClient } from "../../client/src/index.ts";
 import { outcomeOf, startCommand } from "../support/node/commands.ts";
 import { checkKit, checkOrigins } from "../support/node/kit-checks.ts";
@@ -31,7 +31,7 @@ async function startWrangler(secrets: Record<string, string>): Promise<string> {
   return /Ready on (http:\/\/\S+:\d+)/.exec(output.text)?.[1] ?? "";
 }
 
-it("moves a deployment to wrangler's local runtime and back with every key, token and session", async ({ expect }) => {
+it("moves a deployment to wrangler's local runtime and back with every key, token and session", async () => {
   const box = await startPlainService();
   const { secrets, key: apiKey, operatorToken } = box;
   const bootstrap = new OperatorClient({ url: box.url, operatorKey: operatorToken });

@@ -1,11 +1,11 @@
 import { spawnSync } from "node:child_process";
 import { mkdirSync, readdirSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { it } from "vitest";
+import { expect, it } from "vitest";
 import { removeOldBundles } from "../../cli/src/serve/bundle.ts";
 import { newFolder } from "../support/node/new-folder.ts";
 
-it("keeps the built Worker of a service that runs, because it serves the pages from there", ({ expect }) => {
+it("keeps the built Worker of a service that runs, because it serves the pages from there", () => {
   const cache = newFolder();
   const names = ["a", "b", "c", "d", "e", "f", "g", "h"];
   for (const [hour, name] of names.entries()) {

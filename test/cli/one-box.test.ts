@@ -8,7 +8,7 @@ import { createInterface } from "node:readline";
 import type { Readable } from "node:stream";
 import { setTimeout as delay } from "node:timers/promises";
 import { request as send } from "undici";
-import { describe, it, onTestFinished } from "vitest";
+import { describe, expect, it, onTestFinished } from "vitest";
 import { newFolder } from "../support/node/new-folder.ts";
 import { startPlainService } from "../support/node/plain-workerd.ts";
 import { printedOn } from "../support/node/printed.ts";
@@ -45,7 +45,7 @@ describe.skipIf(!PERL)(`with the socket held by a supervisor${PERL ? "" : ", ski
     return { holder, port: Number(/^port (\d+)$/.exec(lines[0] ?? "")?.[1]), lines };
   }
 
-  it("takes forms of the console past its proxy, and no loopback origin through it", async ({ expect }) => {
+  it("takes forms of the console past its proxy, and no loopback origin through it", async () => {
     const proxied = ["--var", "PUBLIC_URL:https://groups.example.com", "--client-address-header", "X-Real-IP"];
     const { port } = await startHeld(...proxied);
     const origin = `http://127.0.0.1:${port}`;
@@ -64,7 +64,7 @@ describe.skipIf(!PERL)(`with the socket held by a supervisor${PERL ? "" : ", ski
     expect(await signIn({ Origin: "https://groups.example.com", "X-Real-IP": "198.51.100.7" })).toBe(401);
   });
 
-  it("fails no new connection while it is restarted by SIGTERM", async ({ expect }) => {
+  it("fails no new connection while it is restarted by SIGTERM", async () => {
     const { holder, port, lines } = await startHeld();
     const counted = (text: string) => lines.filter((line) => line.includes(text)).length;
     const statuses: Promise<number | string>[] = [];
@@ -94,7 +94,7 @@ const STRACE = canRun("strace") && spawnSync("strace", ["-e", "trace=none", "tru
 
 it.skipIf(!STRACE)(
   `answers each write only after the disk has it${STRACE ? "" : ", skipped: strace is missing"}`,
-  async ({ expect }) => {
+  async () => {
     const WRITES = 20;
     const service = await startPlainService();
     onTestFinished(service.stop);
@@ -128,7 +128,7 @@ it.skipIf(!STRACE)(
 );
 
 describe("--metrics-port", () => {
-  it("is a warning if another program has the port, and the service runs", async ({ expect }) => {
+  it("is a warning if another program has the port, and the service runs", async () => {
     const other = createServer().listen(0, "127.0.0.1");
     await once(other, "listening");
     onTestFinished(() => void other.close());
@@ -149,7 +149,7 @@ describe("--metrics-port", () => {
     await waitUntil(() => output.includes('"path":"/health"'), "the request was logged");
   });
 
-  it("counts requests by route, method and status, and never by path", async ({ expect }) => {
+  it("counts requests by route, method and status, and never by path", async () => {
     const folder = newFolder();
     const serve = ["--", join(process.cwd(), "cli/ug.mjs"), "serve", "--persist-to", "state"];
     const child = runIn(folder, [process.execPath, ...serve, "--port", "0", "--metrics-port", "0"]);

@@ -1,4 +1,4 @@
-import { inject, it } from "vitest";
+import { expect, inject, it } from "vitest";
 import { outcomeOf, runCommand } from "../support/node/commands.ts";
 import { runIn } from "../support/node/service.ts";
 import { standIn } from "../support/node/stand-in.ts";
@@ -8,7 +8,7 @@ const CREDENTIAL = /ug[kto]_[\w-]{20,}/g;
 
 const operators = (args: readonly string[], env: NodeJS.ProcessEnv = {}) => runCommand("operators", args, env);
 
-it("issues, lists, rolls and revokes, as JSON and as a table", async ({ expect }) => {
+it("issues, lists, rolls and revokes, as JSON and as a table", async () => {
   const issued = await operators(["issue", "--name", "carol", "--role", "admin", "--expires-in", "90d", "--json"]);
   expect(issued.status).toBe(0);
   const { success, operator, key } = JSON.parse(issued.stdout);
@@ -38,7 +38,7 @@ it("issues, lists, rolls and revokes, as JSON and as a table", async ({ expect }
   expect((await operators(["list"])).stdout).toMatch(new RegExp(`^${successor} +carol +admin `, "m"));
 });
 
-it("issues an operator without a key, who is listed with the email and is never rolled", async ({ expect }) => {
+it("issues an operator without a key, who is listed with the email and is never rolled", async () => {
   const issued = await operators(["issue", "erin", "--email", "Erin@example.com", "--no-key", "--json"]);
   const { operator, ...others } = JSON.parse(issued.stdout);
   expect(operator).toMatchObject({ name: "erin", role: "viewer", email: "erin@example.com", has_key: false });
@@ -56,7 +56,7 @@ it("issues an operator without a key, who is listed with the email and is never 
   expect(again.stdout).toMatch(/erin@example\.com +yes .*\n\nThe key, shown this once:\n\nugo_[\w-]+$/);
 });
 
-it("prints no credential but the one it issues, and that one once", async ({ expect }) => {
+it("prints no credential but the one it issues, and that one once", async () => {
   const { stdout, stderr } = await operators(["issue", "--name", "dan", "--role", "viewer"]);
   const [key = "", ...others] = stdout.match(CREDENTIAL) ?? [];
   expect(key).toMatch(/^ugo_/);
@@ -77,13 +77,13 @@ it.for([
   ["an unknown operator", ["revoke", "999999", "--yes"], "no such operator", 1],
   ["a role for a command without one", ["list", "--role", "admin"], "Unknown option '--role'", 2],
   ["a service that is not there", ["list", "--url", "http://localhost:1"], "cannot be reached", 3],
-] as const)("refuses %s with one sentence and a status", async ([, args, sentence, expected], { expect }) => {
+] as const)("refuses %s with one sentence and a status", async ([, args, sentence, expected]) => {
   const { status, stdout, stderr } = await operators(args);
   expect([status, stdout, stderr.split("\n").length]).toEqual([expected, "", 1]);
   expect(stderr).toContain(sentence);
 });
 
-it("revokes the last admin only with --force", async ({ expect }) => {
+it("revokes the last admin only with --force", async () => {
   const admins = [
     { id: 1, name: "anna", role: "admin", expires_at: null, revoked_at: null },
     { id: 2, name: "ben", role: "admin", expires_at: "2020-01-01T00:00:00Z", revoked_at: null },
@@ -103,7 +103,7 @@ it("revokes the last admin only with --force", async ({ expect }) => {
   expect(deleted).toEqual(["2", "3", "4", "1"].map((id) => `/api/operators/${id}`));
 });
 
-it("reads OPERATOR_KEY before OPERATOR_TOKEN, and names the refused one", async ({ expect }) => {
+it("reads OPERATOR_KEY before OPERATOR_TOKEN, and names the refused one", async () => {
   const refused = await operators(["list"], { OPERATOR_KEY: "ugo_hunter2", OPERATOR_TOKEN: operatorToken });
   expect(refused.status).toBe(1);
   expect(refused.stderr).toContain("refused OPERATOR_KEY (unauthenticated)");
@@ -111,7 +111,7 @@ it("reads OPERATOR_KEY before OPERATOR_TOKEN, and names the refused one", async 
   expect((await operators(["list"], { OPERATOR_KEY: "", OPERATOR_TOKEN: operatorToken })).status).toBe(0);
 });
 
-it("reports a key that it issued and could not print", async ({ expect }) => {
+it("reports a key that it issued and could not print", async () => {
   const command = `node -- cli/src/main.ts operators issue --name unseen --role viewer --url ${url} >/dev/full`;
   const { status, stderr } = await outcomeOf(runIn(folder, ["sh", "-c", command]));
   expect(status).toBe(1);

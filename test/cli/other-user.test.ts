@@ -12,7 +12,7 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, describe, it } from "vitest";
+import { afterAll, describe, expect, it } from "vitest";
 
 /** The user `nobody` of Linux. */
 const NOBODY = 65_534;
@@ -38,7 +38,7 @@ describe.skipIf(!mayChange)(
       return { status, stderr };
     };
 
-    it("can use secrets in a file of root, as systemd and podman pass them", ({ expect }) => {
+    it("can use secrets in a file of root, as systemd and podman pass them", () => {
       const file = join(folder, "secrets");
       writeFileSync(file, "", { mode: 0o644 });
       const program = join(folder, "program.ts");
@@ -51,7 +51,7 @@ describe.skipIf(!mayChange)(
       expect(statSync(file).mode & 0o777).toBe(0o644);
     });
 
-    it("learns in a sentence that a backup may not be read, or a folder not be written", ({ expect }) => {
+    it("learns in a sentence that a backup may not be read, or a folder not be written", () => {
       const file = join(folder, "acme-Testing.ndjson");
       writeFileSync(file, "{}\n", { mode: 0o600 });
       const read = ug("restore", file);
@@ -62,7 +62,7 @@ describe.skipIf(!mayChange)(
 
     const serve = (...options: string[]) => ug("serve", "--port", "0", ...options);
 
-    it("learns in a sentence that the state or the secrets belong to another user", ({ expect }) => {
+    it("learns in a sentence that the state or the secrets belong to another user", () => {
       const state = join(folder, "state");
       mkdirSync(join(state, "objects"), { recursive: true, mode: 0o700 });
       const closed = serve("--persist-to", state);
@@ -89,7 +89,7 @@ describe.skipIf(!mayChange)(
       "ug-serve.lock-journal",
       "workerd.capnp",
       ".",
-    ])("learns the owner of %s in the state, and the command that changes it", (foreign, { expect }) => {
+    ])("learns the owner of %s in the state, and the command that changes it", (foreign) => {
       const state = mkdtempSync(join(folder, "foreign-"));
       mkdirSync(join(state, "user-group-service-GroupDirectory"));
       const files = ["ug-serve.lock", "workerd.capnp", "user-group-service-GroupDirectory/a.sqlite"];
@@ -108,16 +108,14 @@ describe.skipIf(!mayChange)(
       expect(stderr).not.toMatch(/^\s+at /m);
     });
 
-    it("learns the folder above its state that it may not enter, without a command that would change its owner", ({
-      expect,
-    }) => {
+    it("learns the folder above its state that it may not enter, without a command that would change its owner", () => {
       const above = mkdtempSync(join(folder, "above-"));
       const { status, stderr } = serve("--persist-to", join(above, "state"));
       expect([status, stderr]).toEqual([1, expect.stringContaining(`${above} belongs to root (0), and ug runs as`)]);
       expect(stderr).not.toContain("chown");
     });
 
-    it("is invited to make no secrets where some may be that it cannot read", ({ expect }) => {
+    it("is invited to make no secrets where some may be that it cannot read", () => {
       const closed = join(folder, "closed");
       mkdirSync(closed, { mode: 0o700 });
       const file = join(folder, "readable-by-root");

@@ -5,7 +5,7 @@ import { createServer, type RequestListener, type Server } from "node:http";
 import { createServer as createTlsServer } from "node:https";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
-import { it, onTestFinished, vi } from "vitest";
+import { expect, it, onTestFinished, vi } from "vitest";
 import { startService } from "../../cli/src/serve/service.ts";
 import { newFolder } from "../support/node/new-folder.ts";
 
@@ -53,7 +53,7 @@ async function startWorker(jwksUrl: string) {
   };
 }
 
-it("workerd reaches the host of SSO_JWKS_URL by its binding, and no other host in any way", async ({ expect }) => {
+it("workerd reaches the host of SSO_JWKS_URL by its binding, and no other host in any way", async () => {
   const asked: string[] = [];
   const other = await listen(
     createServer((request, response) => {
@@ -78,16 +78,14 @@ it("workerd reaches the host of SSO_JWKS_URL by its binding, and no other host i
   expect(asked).toEqual([]);
 });
 
-it("without the settings, workerd reaches nothing", async ({ expect }) => {
+it("without the settings, workerd reaches nothing", async () => {
   const port = await listen(createServer((_, response) => void response.end(KEYS)));
   const fetchBy = await startWorker("");
   expect(await fetchBy("binding", `http://localhost:${port}/jwks`)).toBe("no binding");
   expect(await fetchBy("global", `http://localhost:${port}/jwks`)).toBe("unreachable");
 });
 
-it("with https, workerd takes the keys from a server whose certificate is trusted, and is for this host", async ({
-  expect,
-}) => {
+it("with https, workerd takes the keys from a server whose certificate is trusted, and is for this host", async () => {
   const folder = newFolder();
   const make = (name: string, ...more: string[]) => {
     const files = ["-keyout", `${name}.key`, "-out", `${name}.pem`, "-subj", `/CN=${name}`];

@@ -3,7 +3,7 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import { join } from "node:path";
 import { generateX25519Identity, identityToRecipient } from "age-encryption";
-import { beforeAll, describe, inject, it, onTestFinished } from "vitest";
+import { beforeAll, describe, expect, inject, it, onTestFinished } from "vitest";
 import { OperatorClient, UserGroupClient, ViewerClient } from "../../client/src/index.ts";
 import { outcomeOf, runCommand, startCommand } from "../support/node/commands.ts";
 import { newFolder } from "../support/node/new-folder.ts";
@@ -40,9 +40,7 @@ const contentOf = async (client: UserGroupClient, teamId: number) => {
 };
 const AS_IT_WAS = { userGroupId: "acme", state: "active", content: CONTENT };
 
-it("shows what would change, and with --yes brings back the content in one change, and keeps the token", async ({
-  expect,
-}) => {
+it("shows what would change, and with --yes brings back the content in one change, and keeps the token", async () => {
   const { client, group, restore } = await start("changed");
   await client.update({
     userGroupId: "acme",
@@ -78,7 +76,7 @@ it("shows what would change, and with --yes brings back the content in one chang
   expect((await restore()).stdout).toContain("Group 1 is as it was in the backup. Nothing was changed.");
 });
 
-it("restores a deleted group, and leaves a suspension as it is", async ({ expect }) => {
+it("restores a deleted group, and leaves a suspension as it is", async () => {
   const { client, file } = await start("deleted");
   await client.update({ userGroupId: "acme", name: "Other", suspended: true });
   await client.removeByNumber({ teamId: 1 });
@@ -87,9 +85,7 @@ it("restores a deleted group, and leaves a suspension as it is", async ({ expect
   expect(await contentOf(client, 1)).toEqual({ ...AS_IT_WAS, state: "suspended" });
 });
 
-it("creates a purged group again by an API key of its environment, with a new token that it shows once", async ({
-  expect,
-}) => {
+it("creates a purged group again by an API key of its environment, with a new token that it shows once", async () => {
   const { client, group, file, apiKey, restore } = await start("purged");
   await client.suspend({ userGroupId: "acme" });
   const later = join(newFolder(), "later.ndjson");
@@ -121,7 +117,7 @@ it("creates a purged group again by an API key of its environment, with a new to
   });
 });
 
-it("changes no other group that has the id, or in another deployment the number", async ({ expect }) => {
+it("changes no other group that has the id, or in another deployment the number", async () => {
   const { client, restore, file } = await start("taken");
   const { createdAt } = await client.get({ teamId: 1 });
   await client.removeByNumber({ teamId: 1 });
@@ -136,7 +132,7 @@ it("changes no other group that has the id, or in another deployment the number"
   expect(await Array.fromAsync(client.list())).toEqual(before);
 });
 
-it("finds the group in a folder of several environments, and in an encrypted file", async ({ expect }) => {
+it("finds the group in a folder of several environments, and in an encrypted file", async () => {
   const identity = await generateX25519Identity();
   const key = join(newFolder(), "key");
   writeFileSync(key, identity);
@@ -166,7 +162,7 @@ it.for([
   ["an option of a whole restore", ["--group", "acme", "--rotate-tokens"], 2, "--rotate-tokens: not with --group."],
   ["an option of one group", ["--new-id", "x"], 2, "--new-id: only with --group."],
   ["an environment of a whole restore", ["--workspace", "x", "--environment", "Testing"], 2, "only with --group."],
-] as const)("refuses %s", async ([name, args, expected, sentence], { expect }) => {
+] as const)("refuses %s", async ([name, args, expected, sentence]) => {
   const { client, file, where } = await start(`no-${name.split(" ").at(-1)}-${args.length}`);
   await client.ensure({ userGroupId: "gone" });
   await client.removeByNumber({ teamId: 2 });
@@ -233,7 +229,7 @@ describe("stopped in the middle", () => {
     ],
   ] as const)(
     "by a connection that is lost %s, says what it has left",
-    async ([name, isDeleted, outcome, expected, sentence, left], { expect }) => {
+    async ([name, isDeleted, outcome, expected, sentence, left]) => {
       const { client, restoreAt, restore } = await lost(name.replaceAll(" ", "-"), isDeleted);
       const all = { passes: true, answers: true };
       const at = await proxyWith((change) => (isDeleted && change === 1 ? all : outcome));
@@ -245,23 +241,20 @@ describe("stopped in the middle", () => {
     },
   );
 
-  it.for(["SIGINT", "SIGKILL"] as const)(
-    "by %s, leaves the group as it was or as it became",
-    async (signal, { expect }) => {
-      const { client, restoreAt, restore } = await lost(signal.toLowerCase(), false);
-      let stop = () => {};
-      const at = await proxyWith(
-        () => ({ passes: true, answers: true }),
-        () => stop(),
-      );
-      const child = startCommand(...restoreAt(at));
-      stop = () => process.kill(-(child.pid ?? 0), signal);
-      const { status, stdout } = await outcomeOf(child);
-      expect([status, stdout]).toEqual(
-        signal === "SIGINT" ? [0, expect.stringContaining("Group 1 is as it was in the backup.")] : [null, ""],
-      );
-      expect((await restore("--yes")).status).toBe(0);
-      expect(await contentOf(client, 1)).toEqual(AS_IT_WAS);
-    },
-  );
+  it.for(["SIGINT", "SIGKILL"] as const)("by %s, leaves the group as it was or as it became", async (signal) => {
+    const { client, restoreAt, restore } = await lost(signal.toLowerCase(), false);
+    let stop = () => {};
+    const at = await proxyWith(
+      () => ({ passes: true, answers: true }),
+      () => stop(),
+    );
+    const child = startCommand(...restoreAt(at));
+    stop = () => process.kill(-(child.pid ?? 0), signal);
+    const { status, stdout } = await outcomeOf(child);
+    expect([status, stdout]).toEqual(
+      signal === "SIGINT" ? [0, expect.stringContaining("Group 1 is as it was in the backup.")] : [null, ""],
+    );
+    expect((await restore("--yes")).status).toBe(0);
+    expect(await contentOf(client, 1)).toEqual(AS_IT_WAS);
+  });
 });

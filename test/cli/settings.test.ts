@@ -6,7 +6,7 @@ import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import type { Readable } from "node:stream";
 import { text } from "node:stream/consumers";
-import { describe, inject, it, onTestFinished } from "vitest";
+import { describe, expect, inject, it, onTestFinished } from "vitest";
 import { checkLoaded } from "../../cli/src/doctor/env-file.ts";
 import type { Finding } from "../../cli/src/doctor/finding.ts";
 import { settingsFileIn } from "../../cli/src/serve/settings-file.ts";
@@ -69,13 +69,13 @@ const mistakesOf = (index: number): [SettingName, string][] =>
   });
 const MISTAKES = Math.max(...SETTING_NAMES.map((name) => SETTING_TEXTS[name].wrong.length));
 
-it("has ten mistakes or more for each setting", ({ expect }) => {
+it("has ten mistakes or more for each setting", () => {
   for (const name of SETTING_NAMES) expect(SETTING_TEXTS[name].wrong.length).toBeGreaterThanOrEqual(10);
 });
 
 describe.for(Array.from({ length: MISTAKES }, (_, index) => index))("mistake %d of each setting", (index) => {
   const mistakes = mistakesOf(index);
-  it("stops ug serve, which names each setting and shows no secret", async ({ expect }) => {
+  it("stops ug serve, which names each setting and shows no secret", async () => {
     const inFile = mistakes.filter(([, wrong]) => canBeInFile(wrong));
     const inEnvironment = Object.fromEntries(mistakes.filter(([, wrong]) => !canBeInFile(wrong)));
     const good = Object.entries(GOOD).filter(([name]) => !(name in inEnvironment));
@@ -91,7 +91,7 @@ describe.for(Array.from({ length: MISTAKES }, (_, index) => index))("mistake %d 
     expect(stderr).not.toMatch(/^\s+at /m);
   });
 
-  it("is found by ug doctor, which shows no secret", async ({ expect }) => {
+  it("is found by ug doctor, which shows no secret", async () => {
     const { levels, output } = await diagnosed(fileWith({ ...GOOD, ...Object.fromEntries(mistakes) }));
     const failures = levels("failed").map(({ message }) => message);
     for (const [name, wrong] of mistakes)
@@ -102,7 +102,7 @@ describe.for(Array.from({ length: MISTAKES }, (_, index) => index))("mistake %d 
   });
 });
 
-it("starts with each good value", async ({ expect }) => {
+it("starts with each good value", async () => {
   const counts = SETTING_NAMES.map((name) => SETTING_TEXTS[name].good.length);
   for (let index = 0; index < Math.max(...counts); index += 1) {
     const texts = SETTING_NAMES.filter((name) => name !== "JURISDICTION").map((name) => {
@@ -113,7 +113,7 @@ it("starts with each good value", async ({ expect }) => {
   }
 });
 
-it("stops with a part of the settings of the sign-in with the company, which ug doctor finds", async ({ expect }) => {
+it("stops with a part of the settings of the sign-in with the company, which ug doctor finds", async () => {
   const file = fileWith({ ...GOOD, SSO_HEADER: "X-Assertion", SSO_AUDIENCE: "a" });
   const sentence = "SSO_ISSUER and SSO_JWKS_URL are missing. Set all of SSO_HEADER,";
   const { isReady, stderr } = await started(file);
@@ -138,7 +138,7 @@ describe("the keys of the company's provider", () => {
     ["/page", "failed", "SSO_JWKS_URL shows no public keys (status 200)."],
     ["/moved", "failed", "SSO_JWKS_URL shows no public keys (status 302)."],
     [undefined, "failed", "SSO_JWKS_URL cannot be reached from this machine: connect ECONNREFUSED"],
-  ] as const)("are fetched by ug doctor: %s is %s", async ([path, level, message], { expect }) => {
+  ] as const)("are fetched by ug doctor: %s is %s", async ([path, level, message]) => {
     const provider = createServer(({ url = "" }, response) => answers[url]?.(response)).listen(0, "127.0.0.1");
     onTestFinished(() => void provider.close());
     await once(provider, "listening");
@@ -150,7 +150,7 @@ describe("the keys of the company's provider", () => {
   });
 
   const skipped = hasOpenssl ? "" : ", skipped: openssl is missing";
-  it.skipIf(!hasOpenssl)(`are trusted by the certificates of the machine alone${skipped}`, async ({ expect }) => {
+  it.skipIf(!hasOpenssl)(`are trusted by the certificates of the machine alone${skipped}`, async () => {
     const { file: certificate, ...tls } = certify(newFolder());
     const provider = createTlsServer(tls, (_, response) => answers["/keys"]?.(response)).listen(0, "localhost");
     onTestFinished(() => void provider.close());
@@ -165,13 +165,13 @@ describe("the keys of the company's provider", () => {
     expect(await levelWith({ SSL_CERT_FILE: certificate })).toBe("ok");
   });
 
-  it("are not asked for where operators do not sign in with a company", async ({ expect }) => {
+  it("are not asked for where operators do not sign in with a company", async () => {
     const { checks } = await diagnosed(fileWith(GOOD));
     expect(checks.map(({ check }) => check)).not.toContain("sign-in");
   });
 });
 
-it("stops with a mistake in --var, and in the environment", async ({ expect }) => {
+it("stops with a mistake in --var, and in the environment", async () => {
   const file = fileWith(GOOD);
   expect(await started(file, ["--var", "UNDO_DAYS:-3"])).toMatchObject({
     isReady: false,
@@ -180,9 +180,7 @@ it("stops with a mistake in --var, and in the environment", async ({ expect }) =
   });
 });
 
-it("warns once of names that are no settings, in serve and in doctor, and shows none that may be a secret", async ({
-  expect,
-}) => {
+it("warns once of names that are no settings, in serve and in doctor, and shows none that may be a secret", async () => {
   const file = fileWith({ ...GOOD, UNDO_DAYZ: "7", undo_days: "7" });
   writeFileSync(file, `\nk1 c2VjcmV0c2VjcmV0c2VjcmV0c2VjcmV0c2VjcmV0c2U=\n`, { flag: "a" });
   const { isReady, stderr } = await started(file);
@@ -194,7 +192,7 @@ it("warns once of names that are no settings, in serve and in doctor, and shows 
   expect(output).not.toContain("c2Vj");
 });
 
-it("warns of a setting that is in the file twice, in serve and in doctor, and shows no value", async ({ expect }) => {
+it("warns of a setting that is in the file twice, in serve and in doctor, and shows no value", async () => {
   const file = fileWith({ ...GOOD, UNDO_DAYS: "7" });
   const other = Buffer.alloc(32, 7).toString("base64");
   writeFileSync(file, `# UNDO_DAYS=3\n export SIGNING_KEYS = k2:${other}\n`, { flag: "a" });
@@ -206,7 +204,7 @@ it("warns of a setting that is in the file twice, in serve and in doctor, and sh
   expect(stderr + output).not.toContain(other);
 });
 
-it("warns of an address header that is in the file, where it does nothing", async ({ expect }) => {
+it("warns of an address header that is in the file, where it does nothing", async () => {
   const file = fileWith({ ...GOOD, CLIENT_ADDRESS_HEADER: "X-Real-IP" });
   const sentence = "CLIENT_ADDRESS_HEADER does nothing in";
   expect((await started(file)).stderr).toContain(sentence);
@@ -215,7 +213,7 @@ it("warns of an address header that is in the file, where it does nothing", asyn
   );
 });
 
-it("invites nobody to make new signing keys where there may be some", async ({ expect }) => {
+it("invites nobody to make new signing keys where there may be some", async () => {
   const missing = await refused(fileWith({ OPERATOR_TOKEN: "x".repeat(32) }));
   expect(missing.stderr).toContain("SIGNING_KEYS is missing.");
   const folder = newFolder();
@@ -247,7 +245,7 @@ describe("settings that were edited after the start", () => {
     return { loaded, edit };
   }
 
-  it("are named by ug doctor until the service is restarted", async ({ expect }) => {
+  it("are named by ug doctor until the service is restarted", async () => {
     const { loaded, edit } = await serviceWith({ ...GOOD, UNDO_DAYS: "7", EVENT_DAYS: "8" }, ["--var", "EVENT_DAYS:9"]);
     expect(await loaded()).toMatchObject([{ level: "ok" }]);
     edit({ UNDO_DAYS: "14", OPERATOR_TOKEN: "y".repeat(40) });
@@ -262,12 +260,12 @@ describe("settings that were edited after the start", () => {
   it.for([
     [[], "warning", "share one limit"],
     [["--client-address-header", "X-Real-IP"], "ok", "X-Real-IP"],
-  ] as const)("go with the header of the proxy: %j is %s", async ([options, level, part], { expect }) => {
+  ] as const)("go with the header of the proxy: %j is %s", async ([options, level, part]) => {
     const { loaded } = await serviceWith({ ...GOOD, PUBLIC_URL: "https://groups.example.com" }, options);
     expect(await loaded()).toMatchObject([{ level: "ok" }, { level, message: expect.stringContaining(part) }]);
   });
 
-  it("are found by the public keys, where the process cannot be seen", async ({ expect }) => {
+  it("are found by the public keys, where the process cannot be seen", async () => {
     const { url, folder } = inject("service");
     const { texts = {} } = settingsFileIn(join(folder, ".dev.vars")) ?? {};
     const { keys } = (await (await fetch(`${url}/.well-known/jwks.json`)).json()) as { keys: unknown[] };

@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import type { Readable } from "node:stream";
 import { text } from "node:stream/consumers";
-import { afterAll, beforeAll, describe, inject, it, onTestFinished } from "vitest";
+import { afterAll, beforeAll, describe, expect, inject, it, onTestFinished } from "vitest";
 import { runCommand } from "../support/node/commands.ts";
 import { canListAddresses, listeningAddresses } from "../support/node/listening-addresses.ts";
 import { newFolder } from "../support/node/new-folder.ts";
@@ -145,7 +145,7 @@ describe("npm start", () => {
     { signal: "SIGKILL", pidOf: ({ pid }) => -pid, isClean: false },
   ];
 
-  it("keeps state and key however it is stopped, and leaves no process running", async ({ expect }) => {
+  it("keeps state and key however it is stopped, and leaves no process running", async () => {
     const keys = new Set<string>();
     const tokens: string[] = [];
     /** Finds the groups of all runs before, and creates ten more. */
@@ -173,7 +173,7 @@ describe("npm start", () => {
     expect([...keys]).toEqual([readFileSync(join(folder, ".demo-keys/default"), "utf8").trim()]);
   });
 
-  it("makes state, secrets and keys private to their owner, also if others had access", async ({ expect }) => {
+  it("makes state, secrets and keys private to their owner, also if others had access", async () => {
     const files = [".dev.vars", ".demo-keys", ".demo-keys/default", ".demo-keys/default.operator", ".ug/state"];
     expect(new Set(grantedToOthers(shared.folder, ...files, ".ug/state/**"))).toEqual(new Set([0]));
 
@@ -184,7 +184,7 @@ describe("npm start", () => {
     expect(new Set(grantedToOthers(folder, ...files))).toEqual(new Set([0]));
   });
 
-  it.skipIf(!canListAddresses)("opens no inspector and no explorer on any port (needs /proc)", async ({ expect }) => {
+  it.skipIf(!canListAddresses)("opens no inspector and no explorer on any port (needs /proc)", async () => {
     const addresses = listeningAddresses(shared.pid);
     expect(addresses).toEqual([new URL(shared.url).host]);
 
@@ -197,7 +197,7 @@ describe("npm start", () => {
     for (const secret of [...secrets, shared.key]) expect(JSON.stringify(answers)).not.toContain(secret);
   });
 
-  it("issues another key for another state, and each state keeps its own", async ({ expect }) => {
+  it("issues another key for another state, and each state keeps its own", async () => {
     const elsewhere = ["--persist-to", join(folder, "elsewhere")];
     const first = await startService(folder, elsewhere);
     await first.stop();
@@ -208,7 +208,7 @@ describe("npm start", () => {
     expect(readFileSync(join(folder, ".demo-keys/default"), "utf8").trim()).not.toBe(first.key);
   });
 
-  it("issues another key if the state lacks the old one, or the secrets are new", async ({ expect }) => {
+  it("issues another key if the state lacks the old one, or the secrets are new", async () => {
     const kept = readFileSync(join(folder, ".demo-keys/default"), "utf8").trim();
     rmSync(join(folder, ".ug"), { recursive: true });
     const emptied = await startService(folder);
@@ -226,7 +226,7 @@ describe("npm start", () => {
     expect(second).toContain("To start with an empty state, delete the folder .ug/state, or use another");
   });
 
-  it("reports a busy port, and how to choose another", async ({ expect }) => {
+  it("reports a busy port, and how to choose another", async () => {
     const listener = createServer().listen(0, "127.0.0.1");
     await once(listener, "listening");
     const { port } = listener.address() as { port: number };
@@ -238,21 +238,21 @@ describe("npm start", () => {
     expect(output).not.toMatch(/^\s+at /m);
   });
 
-  it.for(["abc", "99999"])("refuses %s as a port in one sentence", async (port, { expect }) => {
+  it.for(["abc", "99999"])("refuses %s as a port in one sentence", async (port) => {
     const { code, output } = await refused("--port", port);
     expect(code).toBe(2);
     expect(output).toContain("Give the port as a whole number up to 65535.");
     expect(output).not.toMatch(/^\s+at /m);
   });
 
-  it("refuses a descriptor that is no socket in one sentence", async ({ expect }) => {
+  it("refuses a descriptor that is no socket in one sentence", async () => {
     const { code, output } = await runScript("--socket-fd", "77");
     expect(code).toBe(2);
     expect(output).toContain("Give --socket-fd as the number of an open socket, from 3 on.");
     expect(output).not.toMatch(/^\s+at /m);
   });
 
-  it("says in one sentence that the keys of the demo cannot be kept", async ({ expect }) => {
+  it("says in one sentence that the keys of the demo cannot be kept", async () => {
     const copy = ownCopy();
     writeFileSync(join(copy, ".demo-keys"), "");
     const { code, output } = await endOf(runNode(copy, [...SERVE, "--port", "0"]));
@@ -261,21 +261,21 @@ describe("npm start", () => {
     expect(output).not.toMatch(/^\s+at /m);
   });
 
-  it("writes the secrets to the file of --env-file", async ({ expect }) => {
+  it("writes the secrets to the file of --env-file", async () => {
     const copy = ownCopy();
     const output = await startUntil(copy, ["--env-file", "other.vars"], ["Get or create a user group"]);
     expect(output).toContain("Wrote fresh secrets to other.vars.");
     expect(statSync(join(copy, "other.vars")).mode & 0o077).toBe(0);
   });
 
-  it("makes no secrets in place of a file that was mistyped, unless it is for a try", async ({ expect }) => {
+  it("makes no secrets in place of a file that was mistyped, unless it is for a try", async () => {
     const file = join(newFolder(), "mistyped.vars");
     const { status, stderr } = await runCommand("serve", ["--persist-to", join(file, "../state"), "--env-file", file]);
     expect([status, stderr.startsWith(`error: The file ${file} is missing.`)]).toEqual([1, true]);
     expect(existsSync(file)).toBe(false);
   });
 
-  it("explains how to add missing signing keys to .dev.vars", async ({ expect }) => {
+  it("explains how to add missing signing keys to .dev.vars", async () => {
     const file = join(newFolder(), ".dev.vars");
     writeFileSync(file, `OPERATOR_TOKEN=${"x".repeat(32)}\n`);
     const { code, output } = await refused("--persist-to", join(file, "../state"), "--env-file", file);
@@ -298,7 +298,7 @@ describe("npm start", () => {
     );
   });
 
-  it("refuses a state that another npm start uses, and suggests another folder", async ({ expect }) => {
+  it("refuses a state that another npm start uses, and suggests another folder", async () => {
     const { code, output } = await run(["start", "--", "--port", "9000"], {}, shared.folder);
     expect(code).toBe(1);
     expect(output).toContain("The state in .ug/state is in use by another ug serve.");
@@ -307,7 +307,7 @@ describe("npm start", () => {
     expect((await get(shared.url, shared.key, "unharmed")).status).toBe(200);
   });
 
-  it("refuses a state that a workerd without its launcher uses", async ({ expect }) => {
+  it("refuses a state that a workerd without its launcher uses", async () => {
     await (await startService(folder)).stop();
     const binary = createRequire(import.meta.url).resolve("workerd/bin/workerd");
     const workerd = runIn(folder, [binary, "serve", "--import-path=/", ".ug/state/workerd.capnp", "--control-fd=1"]);
@@ -318,7 +318,7 @@ describe("npm start", () => {
     expect(output).toContain("in use by a process named workerd whose ug serve was killed");
   });
 
-  it("refuses a missing env file for a state that was made with its secrets", async ({ expect }) => {
+  it("refuses a missing env file for a state that was made with its secrets", async () => {
     const copy = ownCopy();
     await (await startService(copy)).stop();
     rmSync(join(copy, ".dev.vars"));
@@ -330,7 +330,7 @@ describe("npm start", () => {
     expect(existsSync(join(copy, ".dev.vars"))).toBe(false);
   });
 
-  it("refuses a state folder with other files, and does not change it", async ({ expect }) => {
+  it("refuses a state folder with other files, and does not change it", async () => {
     const foreign = newFolder();
     chmodSync(foreign, 0o755);
     writeFileSync(join(foreign, "letter.txt"), "");
@@ -340,7 +340,7 @@ describe("npm start", () => {
     expect(statSync(foreign).mode & 0o777).toBe(0o755);
   });
 
-  it("explains what to do with a state of another version", async ({ expect }) => {
+  it("explains what to do with a state of another version", async () => {
     const copy = ownCopy();
     // A Worker with the answers of this one for a database of another version.
     writeFileSync(
@@ -363,7 +363,7 @@ describe("npm start", () => {
     expect(output).not.toContain("is ready");
   });
 
-  it("prints calls that end with a session, which a page can present", async ({ expect }) => {
+  it("prints calls that end with a session, which a page can present", async () => {
     const calls = readFileSync(shared.logFile, "utf8").match(/^ {2}curl .+$/gm) ?? [];
     const { output } = await endOf(
       runIn(folder, ["bash", "-c", calls.map((call) => `${call.trim()} -s; echo`).join("\n")]),
@@ -373,7 +373,7 @@ describe("npm start", () => {
     expect((await fetch(`${shared.url}/api/viewer`, { headers })).status).toBe(200);
   });
 
-  it("sets variables of the Worker: EVENT_DAYS purges old events without a call", async ({ expect }) => {
+  it("sets variables of the Worker: EVENT_DAYS purges old events without a call", async () => {
     const copy = ownCopy();
     const vars = ["CONSOLE:off", "OTHER:a:b", "EVENT_DAYS:0.00005"].flatMap((each) => ["--var", each]);
     const { url, key, logFile, stop } = await startService(copy, vars);
@@ -398,7 +398,7 @@ describe("npm start", () => {
     ],
     ["--persist-to=DIR", ["--persist-to=x"], "npm start -- --persist-to DIR"],
     ["--var=NAME:VALUE", ["--var=A:B"], "npm start -- --var NAME:VALUE"],
-  ] as const)("explains how to write %s when -- is missing", async ([, args, sentence], { expect }) => {
+  ] as const)("explains how to write %s when -- is missing", async ([, args, sentence]) => {
     const { code, output } = await run(["start", ...args]);
     expect(code).toBe(2);
     expect(output).toContain(sentence);
@@ -411,7 +411,7 @@ describe("npm start", () => {
     ["a host name", ["--host", "localhost"], "Give --host as an IP address"],
     ["a variable without a value", ["--var", "NAME"], "Give --var as NAME:VALUE."],
     ["a secret in the arguments", ["--var", "OPERATOR_TOKEN:x"], "OPERATOR_TOKEN is a secret, and other users"],
-  ] as const)("refuses %s in one sentence", async ([, args, sentence], { expect }) => {
+  ] as const)("refuses %s in one sentence", async ([, args, sentence]) => {
     const { code, output } = await refused(...args);
     expect(code).toBe(2);
     expect(output).toContain(sentence);
@@ -420,7 +420,7 @@ describe("npm start", () => {
 });
 
 describe("installing", () => {
-  it("refuses a Node that is too old in one sentence", ({ expect }) => {
+  it("refuses a Node that is too old in one sentence", () => {
     const oldVersion = join(folder, "old-version.mjs");
     writeFileSync(oldVersion, `Object.defineProperty(process.versions, "node", { value: "18.20.1" });`);
     const { status, stderr } = spawnSync(process.execPath, ["--import", oldVersion, "common/install.mjs"], {
@@ -436,26 +436,23 @@ describe("installing", () => {
   it.for([
     ["serving", ["npm", "start"]],
     ["testing", ["node", "common/install.mjs"]],
-  ] as const)(
-    "says in one sentence that the packages for %s cannot be installed",
-    async ([set, command], { expect }) => {
-      const bare = ownCopy();
-      rmSync(join(bare, "node_modules"));
-      const { code, output } = await endOf(
-        runIn(bare, command, {
-          npm_config_registry: "http://127.0.0.1:9",
-          npm_config_fetch_retries: "0",
-          npm_config_cache: join(bare, "cache"),
-        }),
-      );
-      expect(code).toBe(1);
-      expect(output).toContain(`Installing the packages for ${set}, once ...`);
-      expect(output.match(/^The packages could not be installed\. .*$/gm)).toHaveLength(1);
-      expect(output).not.toMatch(/^\s+at /m);
-    },
-  );
+  ] as const)("says in one sentence that the packages for %s cannot be installed", async ([set, command]) => {
+    const bare = ownCopy();
+    rmSync(join(bare, "node_modules"));
+    const { code, output } = await endOf(
+      runIn(bare, command, {
+        npm_config_registry: "http://127.0.0.1:9",
+        npm_config_fetch_retries: "0",
+        npm_config_cache: join(bare, "cache"),
+      }),
+    );
+    expect(code).toBe(1);
+    expect(output).toContain(`Installing the packages for ${set}, once ...`);
+    expect(output.match(/^The packages could not be installed\. .*$/gm)).toHaveLength(1);
+    expect(output).not.toMatch(/^\s+at /m);
+  });
 
-  it("uses no network where no package is missing", ({ expect }) => {
+  it("uses no network where no package is missing", () => {
     expect(existsSync(join(shared.folder, "node_modules"))).toBe(true);
     expect(readFileSync(shared.logFile, "utf8")).not.toMatch(/Installing|ENOTFOUND|Unable to fetch/);
   });

@@ -5,7 +5,7 @@ import { createServer as createTlsServer } from "node:https";
 import { join } from "node:path";
 import { setImmediate as immediate } from "node:timers/promises";
 import type { Command } from "commander";
-import { describe, inject, it, onTestFinished, vi } from "vitest";
+import { describe, expect, inject, it, onTestFinished, vi } from "vitest";
 import { ugCommand } from "../../cli/src/grammar.ts";
 import { causeOf, unreachable } from "../../cli/src/support/service.ts";
 import { tableOf, tableOfItems } from "../../cli/src/support/table.ts";
@@ -31,7 +31,7 @@ const listedIn = (help: string): string[] => {
     .flatMap((each) => [...each.matchAll(/^ {2}(\w+)/gm)].map(([, name = ""]) => name));
 };
 
-it("has a help with examples for each command, and only commands of ug in them", async ({ expect }) => {
+it("has a help with examples for each command, and only commands of ug in them", async () => {
   const unseen: string[][] = [[]];
   const seen: string[] = [];
   for (let path = unseen.shift(); path; path = unseen.shift()) {
@@ -57,7 +57,7 @@ it("has a help with examples for each command, and only commands of ug in them",
   expect(seen).toEqual(expect.arrayContaining(["groups list", "groups rotate", "groups import"]));
 });
 
-it("prints its help without a command, and names the one that is unknown", async ({ expect }) => {
+it("prints its help without a command, and names the one that is unknown", async () => {
   const alone = await outcomeOf(runIn(folder, [process.execPath, "--", "cli/ug.mjs"]));
   expect([alone.status, alone.stdout.split("\n")[0]]).toEqual([0, "Usage: ug <command> [<subcommand>] [options]"]);
   expect(await ug(["frobnicate"])).toEqual({
@@ -70,7 +70,7 @@ it("prints its help without a command, and names the one that is unknown", async
   expect((await ug(["--version"])).stdout).toMatch(/^\d+\.\d+\.\d+$/);
 });
 
-it.for(["scripts/ug/main.ts", "scripts/ug.mjs"])("starts at %s, where it was in 1.0", async (file, { expect }) => {
+it.for(["scripts/ug/main.ts", "scripts/ug.mjs"])("starts at %s, where it was in 1.0", async (file) => {
   const { stdout } = await outcomeOf(runIn(folder, [process.execPath, "--", file, "--version"]));
   expect(stdout).toBe((await ug(["--version"])).stdout);
 });
@@ -84,7 +84,7 @@ async function namesByGroup(): Promise<[path: string[], commands: readonly Comma
 /** Options that only commands have that change something. */
 const CHANGING = ["--reason", "--yes", "--persist-to", "--update", "--unsigned", "--create"];
 
-it("suggests no command that changes something, whatever word is unknown", async ({ expect }) => {
+it("suggests no command that changes something, whatever word is unknown", async () => {
   const groups = (await namesByGroup()).filter(([, commands]) => commands.length > 0);
   const names = groups.flatMap(([, commands]) => commands.map((each) => each.name()));
   const words = [...names, ...["merge", "create", "erased", "lst", "resore", "purgee", "revok", "isue"]];
@@ -128,16 +128,16 @@ it.for([
   ["operators", "revoke", "1", "--forc"],
   ["restore", "x", "--unsignd"],
   ["erase", "--confrm", "x"],
-])("suggests no option with which a command does more: %j", async (line, { expect }) => {
+])("suggests no option with which a command does more: %j", async (line) => {
   const { status, stderr } = await ug(line, { API_KEY: key });
   expect([status, stderr]).toEqual([2, expect.not.stringContaining("Did you mean")]);
 });
 
-it("suggests an option with which a command does no more", async ({ expect }) => {
+it("suggests an option with which a command does no more", async () => {
   expect((await ug(["groups", "list", "--prefx", "a"])).stderr).toContain("Did you mean --prefix?");
 });
 
-it("shows its commands in groups, with examples, exit codes and where to learn more", async ({ expect }) => {
+it("shows its commands in groups, with examples, exit codes and where to learn more", async () => {
   const { stdout } = await ug(["--help"]);
   const titles = [...stdout.matchAll(/^([A-Z][\w ]*):$/gm)].map(([, title]) => title);
   expect(titles).toEqual([
@@ -147,7 +147,7 @@ it("shows its commands in groups, with examples, exit codes and where to learn m
   expect(stdout).not.toMatch(/^ {2}complete\b/m);
 });
 
-it("shows help and version as a command, too", async ({ expect }) => {
+it("shows help and version as a command, too", async () => {
   expect(await ug(["help"])).toEqual(await ug(["--help"]));
   expect(await ug(["help", "groups", "list"])).toEqual(await ug(["groups", "list", "--help"]));
   expect(await ug(["version"])).toEqual(await ug(["--version"]));
@@ -155,7 +155,7 @@ it("shows help and version as a command, too", async ({ expect }) => {
   expect(await ug(["help", "groups", "frobnicate"])).toEqual(await ug(["groups", "frobnicate"]));
 });
 
-it("aligns wide characters, and fits lists into 40 columns", ({ expect }) => {
+it("aligns wide characters, and fits lists into 40 columns", () => {
   const rows = [
     ["id", "x"],
     ["日本", "x"],
@@ -181,7 +181,7 @@ it("aligns wide characters, and fits lists into 40 columns", ({ expect }) => {
 
 it.skipIf(spawnSync("script", ["--version"]).status !== 0)(
   "asks in a terminal for the name of what is lost",
-  async ({ expect }) => {
+  async () => {
     const groups = new UserGroupClient({ url, apiKey: key });
     const { group } = await groups.ensure({ userGroupId: "ug asked" });
     await groups.removeByNumber({ teamId: group.teamId });
@@ -222,7 +222,7 @@ describe("says why it cannot reach a service, and what to do, without a second t
       false,
       "set NODE_EXTRA_CA_CERTS to the file of its certificate",
     ],
-  ] as const)("%s", async ([, days, host, isTrusted, sentence], { expect }) => {
+  ] as const)("%s", async ([, days, host, isTrusted, sentence]) => {
     const at = newFolder();
     const openssl = (...args: string[]) => execFileSync("openssl", args, { cwd: at, stdio: "ignore" });
     writeFileSync(join(at, "names"), `subjectAltName=DNS:${host}`);
@@ -259,7 +259,7 @@ describe("says why it cannot reach a service, and what to do, without a second t
     ["ERR_SSL_WRONG_VERSION_NUMBER", "does not speak TLS. Check the port."],
     ["ECONNREFUSED", "Start it, or give another as --url or SERVICE_URL."],
     ["EHOSTUNREACH", ": no route to host. Start it"],
-  ] as const)("%s", ([code, sentence], { expect }) => {
+  ] as const)("%s", ([code, sentence]) => {
     const cause = Object.assign(new Error("no route to host"), { code });
     for (const error of [
       new TypeError("fetch failed", { cause }),
@@ -269,7 +269,7 @@ describe("says why it cannot reach a service, and what to do, without a second t
   });
 });
 
-it("mints a session that a page can present, and prints nothing else", async ({ expect }) => {
+it("mints a session that a page can present, and prints nothing else", async () => {
   const groups = new UserGroupClient({ url, apiKey: key });
   await groups.ensure({ userGroupId: "ug minting", properties: { plan: "gold" } });
   const mint = (...args: string[]) =>
@@ -295,7 +295,7 @@ it("mints a session that a page can present, and prints nothing else", async ({ 
   expect((await ug(["sessions", "mint", "--user-group-id", "x", ...where], {})).status).toBe(2);
 });
 
-it("suggests a command that changes nothing", async ({ expect }) => {
+it("suggests a command that changes nothing", async () => {
   expect((await ug(["groups", "lst"])).stderr).toBe(
     "error: Unknown command 'lst' (Did you mean list?); --help shows how.",
   );
@@ -310,7 +310,7 @@ it.for([
   ["events"],
   ["environments", "list"],
   ["operators", "list"],
-])("exits with 3 where the service cannot be reached: %j", async (line, { expect }) => {
+])("exits with 3 where the service cannot be reached: %j", async (line) => {
   const isOperators = ["environments", "operators"].includes(line[0] ?? "");
   const credential = isOperators ? { OPERATOR_KEY: "ugo_x" } : { API_KEY: key };
   const { status, stdout } = await ug([...line, "--url", NOT_THERE, "--json"], credential);
@@ -319,7 +319,7 @@ it.for([
 
 it.for([["whoami"], ["groups", "list"], ["groups", "export"], ["backup", "-", "--registry"]])(
   "waits 10 s for a service that accepts calls and never answers: %j",
-  async (line, { expect }) => {
+  async (line) => {
     const { url: silent, received } = await standIn(() => "silence");
     vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
     onTestFinished(() => void vi.useRealTimers());
@@ -335,7 +335,7 @@ it.for([["whoami"], ["groups", "list"], ["groups", "export"], ["backup", "-", "-
   },
 );
 
-it("waits 10 s for each piece of the first answer, and then reports silence", async ({ expect }) => {
+it("waits 10 s for each piece of the first answer, and then reports silence", async () => {
   vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
   onTestFinished(() => void vi.useRealTimers());
   const { readable, writable } = new TextEncoderStream();
@@ -356,7 +356,7 @@ it("waits 10 s for each piece of the first answer, and then reports silence", as
   expect(await answer).toContain("it takes calls and does not answer");
 });
 
-it("exits with 3 for an answer that is not the service's, and with 1 for a refusal", async ({ expect }) => {
+it("exits with 3 for an answer that is not the service's, and with 1 for a refusal", async () => {
   const other = await standIn(() => ({ status: 200, body: "<html>" }));
   expect((await ug(["whoami", "--url", other.url], { API_KEY: key })).status).toBe(3);
   expect((await ug(["whoami"], { API_KEY: "ugk_unknown" })).status).toBe(1);
@@ -366,7 +366,7 @@ it.for([
   ["an API key", () => ["whoami", key]],
   ["an operator's key in an option", () => ["keys", "list", `--workspace=ugo_${"x".repeat(60)}`]],
   ["a viewer session", () => ["events", "--cursor", "eyJhbGciOiJFUzI1NiJ9.eyJpc3MiOiJ4In0.c2ln"]],
-] as const)("refuses %s as an argument, and does not repeat it", async ([, argsOf], { expect }) => {
+] as const)("refuses %s as an argument, and does not repeat it", async ([, argsOf]) => {
   const args = argsOf();
   const { status, stdout, stderr } = await ug(args);
   expect([status, stdout]).toEqual([2, ""]);
@@ -380,7 +380,7 @@ it.for([
   ["an unknown option", ["whoami", "--hunter2"]],
   ["a value that is no choice", ["operators", "issue", "--name", "x", "--role", "hunter2"]],
   ["a value with a quote that is no choice", ["operators", "issue", "--name", "x", "--role", "hunter2' is"]],
-] as const)("does not repeat %s, which may be a secret", async ([, args], { expect }) => {
+] as const)("does not repeat %s, which may be a secret", async ([, args]) => {
   for (const each of [args, [...args, "--json"]]) {
     const { status, stdout, stderr } = await ug(each);
     expect(status).toBe(2);
@@ -389,7 +389,7 @@ it.for([
   }
 });
 
-it("ends without a word when the reader of its output has ended", async ({ expect }) => {
+it("ends without a word when the reader of its output has ended", async () => {
   for (const args of [`environments list --url ${url}`, "keys --help"]) {
     const command = `node -- cli/ug.mjs ${args} | true; echo "\${PIPESTATUS[0]}"`;
     const { stdout, stderr } = await outcomeOf(runIn(folder, ["bash", "-c", command]));
@@ -397,7 +397,7 @@ it("ends without a word when the reader of its output has ended", async ({ expec
   }
 });
 
-it("writes no colours into a pipe", async ({ expect }) => {
+it("writes no colours into a pipe", async () => {
   for (const args of [["doctor"], ["keys"], ["--help"]]) {
     const [name = "", ...rest] = args;
     const { stdout, stderr } = await outcomeOf(startCommand(name, rest));
@@ -405,7 +405,7 @@ it("writes no colours into a pipe", async ({ expect }) => {
   }
 });
 
-it("says what a credential may do", async ({ expect }) => {
+it("says what a credential may do", async () => {
   const asKey = await ug(["whoami", "--json"], { API_KEY: key });
   expect(JSON.parse(asKey.stdout)).toMatchObject({
     success: 1,
@@ -425,7 +425,7 @@ it("says what a credential may do", async ({ expect }) => {
   ]);
 });
 
-it("ends sessions, and names whose", async ({ expect }) => {
+it("ends sessions, and names whose", async () => {
   const groups = new UserGroupClient({ url, apiKey: key });
   const { teamId } = (await groups.ensure({ userGroupId: "ug sessions" })).group;
   const mint = (viewerId: string) => groups.mintSession({ userGroupId: "ug sessions", viewerId });
@@ -466,7 +466,7 @@ async function diagnosed(args: readonly string[], env: NodeJS.ProcessEnv = {}) {
   return { status, stderr, checks, of: (name: string) => checks.filter(({ check }) => check === name) };
 }
 
-it("finds nothing wrong with a service that works", async ({ expect }) => {
+it("finds nothing wrong with a service that works", async () => {
   const { status, checks } = await diagnosed([], { API_KEY: key });
   expect(status).toBe(0);
   expect(checks.filter(({ level }) => level === "failed" || level === "warning")).toEqual([]);
@@ -484,9 +484,7 @@ it("finds nothing wrong with a service that works", async ({ expect }) => {
   );
 });
 
-it("finds a service that is not there, another server, a refused credential, and unusable settings", async ({
-  expect,
-}) => {
+it("finds a service that is not there, another server, a refused credential, and unusable settings", async () => {
   expect(await diagnosed(["--url", "http://127.0.0.1:1"])).toMatchObject({ status: 3 });
   const other = await standIn(() => ({ status: 200, body: "<p>" }));
   expect((await diagnosed(["--url", other.url])).of("reachable")[0]?.message).toContain(
@@ -498,7 +496,7 @@ it("finds a service that is not there, another server, a refused credential, and
   expect((await diagnosed(["--url", broken.url])).of("settings")).toMatchObject([{ level: "failed" }]);
 });
 
-it("reports public keys that are no JSON, or not an object of keys", async ({ expect }) => {
+it("reports public keys that are no JSON, or not an object of keys", async () => {
   for (const page of ["<p>", "null", '{"keys":1}']) {
     const { url: other } = await standIn(({ path }) =>
       path === "/health" ? { status: 200, body: { success: 1, version: "0.0.1" } } : { status: 200, body: page },
@@ -509,7 +507,7 @@ it("reports public keys that are no JSON, or not an object of keys", async ({ ex
   }
 });
 
-it("reports what is not ready", async ({ expect }) => {
+it("reports what is not ready", async () => {
   const body = { success: 0, error: { code: "not_ready", message: "Not ready.", failed: ["schema"] } };
   const { url: other } = await standIn(({ path }) =>
     path === "/ready" ? { status: 503, body } : { status: 200, body: { success: 1, version: "0.0.1" } },
@@ -519,7 +517,7 @@ it("reports what is not ready", async ({ expect }) => {
   expect(of("ready")).toMatchObject([{ level: "failed", message: expect.stringContaining("not ready: schema") }]);
 });
 
-it("reports a connection that breaks when it reads the public keys", async ({ expect }) => {
+it("reports a connection that breaks when it reads the public keys", async () => {
   const { url: other } = await standIn(({ path }) =>
     path === "/health" ? { status: 200, body: { success: 1, version: "0.0.1" } } : "drop",
   );
@@ -528,7 +526,7 @@ it("reports a connection that breaks when it reads the public keys", async ({ ex
   expect(of("public keys")).toMatchObject([{ level: "failed", message: expect.stringContaining("cannot be read") }]);
 });
 
-it("finds a wrong clock, another version and a missing PUBLIC_URL", async ({ expect }) => {
+it("finds a wrong clock, another version and a missing PUBLIC_URL", async () => {
   const { url: other } = await standIn(({ path }) => {
     const headers = { Date: new Date(Date.now() - 3_600_000).toUTCString() };
     if (path === "/health") return { status: 200, body: { success: 1, version: "0.0.1" }, headers };
@@ -559,7 +557,7 @@ it("finds a wrong clock, another version and a missing PUBLIC_URL", async ({ exp
   expect(of("PUBLIC_URL")).toMatchObject([{ level: "failed", message: expect.stringContaining("Set PUBLIC_URL") }]);
 });
 
-it("finds secrets that are missing, or that others can read, and prints none", async ({ expect }) => {
+it("finds secrets that are missing, or that others can read, and prints none", async () => {
   const state = newFolder();
   const file = join(state, "env");
   writeFileSync(file, "SIGNING_KEYS=\nOPERATOR_TOKEN=short-secret\n", { mode: 0o644 });

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
-import { afterAll, describe, it } from "vitest";
+import { afterAll, describe, expect, it } from "vitest";
 import { freshCopy, removeCopy, runNode, SERVE, startService } from "../support/node/service.ts";
 
 const disk = mkdtempSync(join(tmpdir(), "user-group-disk-"));
@@ -25,7 +25,7 @@ describe.skipIf(!canMount)(`a state folder${canMount ? "" : ", skipped: this use
     return { output: child.stderr ? await text(child.stderr) : "", code: await code };
   };
 
-  it("that is read-only or on a full disk is refused at the start with a sentence", async ({ expect }) => {
+  it("that is read-only or on a full disk is refused at the start with a sentence", async () => {
     await (await startService(folder, persistTo("known"))).stop();
 
     spawnSync("mount", ["-o", "remount,ro", disk]);

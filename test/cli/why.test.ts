@@ -1,6 +1,6 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { inject, it } from "vitest";
+import { expect, inject, it } from "vitest";
 import { OperatorClient, UserGroupClient, ViewerClient } from "../../client/src/index.ts";
 import { CREDENTIAL_PATTERN } from "../support/credential-pattern.ts";
 import { outcomeOf, runCommand, startCommand } from "../support/node/commands.ts";
@@ -24,7 +24,7 @@ async function start(workspace: string) {
   return { apiKey, client, group, why, operatorKey: key };
 }
 
-it("explains the credential on standard input, and never prints it", async ({ expect }) => {
+it("explains the credential on standard input, and never prints it", async () => {
   const { client, group, why } = await start("why-credential");
   const { token: session } = await client.mintSession({ userGroupId: "acme", origins: ["https://app.example.com"] });
   expect(await why(`${session}\n`)).toEqual({
@@ -47,9 +47,7 @@ it("explains the credential on standard input, and never prints it", async ({ ex
   for (const { stdout, stderr } of [refused, asJson]) expect(stdout + stderr).not.toMatch(CREDENTIAL_PATTERN);
 });
 
-it("waits until a slow program, such as a password manager, has written the credential to standard input", async ({
-  expect,
-}) => {
+it("waits until a slow program, such as a password manager, has written the credential to standard input", async () => {
   const { operatorKey } = await start("why-slow");
   const slowly = async (...[name, ...args]: [string, ...string[]]) => {
     const child = startCommand(name, args, { OPERATOR_KEY: operatorKey });
@@ -63,14 +61,14 @@ it("waits until a slow program, such as a password manager, has written the cred
   ]);
 });
 
-it("says of a text that is no credential of the service that it is unknown", async ({ expect }) => {
+it("says of a text that is no credential of the service that it is unknown", async () => {
   const { why } = await start("why-unknown");
   const { status, stdout } = await why("\u2028hunter2\u202e\n");
   expect([status, stdout.split("\n")[0]]).toEqual([1, "Unknown credential: refused."]);
   expect(stdout).not.toContain("hunter2");
 });
 
-it("explains the state of a group by its number or its id", async ({ expect }) => {
+it("explains the state of a group by its number or its id", async () => {
   const { client, group, apiKey } = await start("why-group");
   const why = (...args: string[]) => runCommand("why", args, { API_KEY: apiKey });
   const title = `Group ${group.teamId}, "acme", named "Acme"`;
@@ -90,7 +88,7 @@ it("explains the state of a group by its number or its id", async ({ expect }) =
   expect(user_group).toMatchObject({ team_id: group.teamId, state: "deleted" });
 });
 
-it("refuses what it cannot explain, and says what to do", async ({ expect }) => {
+it("refuses what it cannot explain, and says what to do", async () => {
   const { why, apiKey, operatorKey } = await start("why-refused");
   const file = join(newFolder(), "key.txt");
   writeFileSync(file, apiKey);
@@ -115,7 +113,7 @@ it("refuses what it cannot explain, and says what to do", async ({ expect }) => 
   }
 });
 
-it("escapes what a hostile service answers", async ({ expect }) => {
+it("escapes what a hostile service answers", async () => {
   const reason = {
     code: "x\u001b[2J",
     message: "m\u202e",

@@ -1,7 +1,7 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { build } from "esbuild";
-import { describe, inject, it, onTestFinished } from "vitest";
+import { describe, expect, inject, it, onTestFinished } from "vitest";
 import { startWorkerd } from "../../cli/src/serve/workerd.ts";
 import { SOCKET, textOf } from "../../cli/src/serve/workerd-config.ts";
 import { UserGroupClient } from "../../client/src/index.ts";
@@ -11,13 +11,13 @@ import { refusal, standIn } from "../support/node/stand-in.ts";
 import { CALLS, callsOf } from "../support/node/uncached-calls.ts";
 
 const { url: service, key } = inject("service");
-it("each call asks for no cached answer, and only one with a session for a stale one", async ({ expect }) => {
+it("each call asks for no cached answer, and only one with a session for a stale one", async () => {
   const { url, received } = await standIn(() => refusal(403, "user_group_suspended"));
   for (const call of Object.values(callsOf(url))) await errorOf(call());
   expect(received.map(({ headers }) => headers["cache-control"])).toEqual(Object.values(CALLS));
 });
 
-it("a fetch that caches, as Next's does, shows a suspended group as suspended", async ({ expect }) => {
+it("a fetch that caches, as Next's does, shows a suspended group as suspended", async () => {
   const answers = new Map<string, Response>();
   const caching = async (url: string, init: RequestInit) => {
     const answer = (init.cache !== "no-store" && answers.get(url)) || (await fetch(url, init));
@@ -49,7 +49,7 @@ describe("in a Worker with the compatibility date", () => {
   it.for([
     ["2024-11-10", { "a view with a token": undefined, "an ensure": undefined, "a list": undefined }],
     ["2026-10-20", {}],
-  ] as const)("%s, the calls work, and ask for the same", async ([date, differences], { expect }) => {
+  ] as const)("%s, the calls work, and ask for the same", async ([date, differences]) => {
     const folder = newFolder();
     const script = join(folder, "worker.js");
     const stdin = { contents: WORKER, resolveDir: "test/support/node", loader: "js" as const };

@@ -1,4 +1,4 @@
-import { describe, expectTypeOf, inject, it } from "vitest";
+import { describe, expect, expectTypeOf, inject, it } from "vitest";
 import {
   type EnsuredGroup,
   type EnsureInput,
@@ -21,7 +21,7 @@ const operator = new OperatorClient({ url, operatorKey: operatorToken });
 const viewer = (token: string | undefined) => new ViewerClient({ url, token });
 
 describe("user groups", () => {
-  it("are created once, with all given fields", async ({ expect }) => {
+  it("are created once, with all given fields", async () => {
     const input = {
       userGroupId: "client ä",
       name: "Client",
@@ -43,7 +43,7 @@ describe("user groups", () => {
     expect((await viewer(group.token).view()).group.mapping).toEqual({ sales: "warehouse" });
   });
 
-  it("are listed page by page, filtered, and never with a token", async ({ expect }) => {
+  it("are listed page by page, filtered, and never with a token", async () => {
     for (const id of ["client list 1", "client list 2", "client list 3"])
       await groups.ensure({ userGroupId: id, mapping: { a: "b" }, properties: { id } });
     const listed = await Array.fromAsync(groups.list({ prefix: "client list ", pageSize: 2 }));
@@ -55,7 +55,7 @@ describe("user groups", () => {
     expect((await errorOf(Array.fromAsync(groups.list({ pageSize: 1001 })))).code).toBe("invalid_body");
   });
 
-  it("have a history, newest first, and say who has ended them", async ({ expect }) => {
+  it("have a history, newest first, and say who has ended them", async () => {
     const { teamId } = (await groups.ensure({ userGroupId: "client history" })).group;
     const suspended = await groups.suspendByNumber({ teamId, reason: "unpaid" });
     const actor = { kind: "api_key", id: expect.any(Number), name: expect.any(String) };
@@ -73,7 +73,7 @@ describe("user groups", () => {
     expect((await errorOf(groups.historyPage({ teamId: 999_999_999 }))).code).toBe("user_group_not_found");
   });
 
-  it("are updated, cleared and renamed, and not when they have changed since", async ({ expect }) => {
+  it("are updated, cleared and renamed, and not when they have changed since", async () => {
     const { group } = await groups.ensure({ userGroupId: "client update", properties: { a: 1 } });
     const updated = await groups.update({ userGroupId: "client update", name: "New", ifMatch: group.etag });
     expect(updated).toEqual({ ...group, name: "New", apiEnvironmentTag: "Testing", etag: `"${group.teamId}.2"` });
@@ -90,7 +90,7 @@ describe("user groups", () => {
     expect((await errorOf(groups.update({ userGroupId: "client update" }))).code).toBe("user_group_not_found");
   });
 
-  it("are deleted, unless a guard does not match", async ({ expect }) => {
+  it("are deleted, unless a guard does not match", async () => {
     const { group } = await groups.ensure({ userGroupId: "client remove", mapping: { sales: "warehouse" } });
     const guarded = (guard: object) => groups.remove({ currentToken: group.token, ...guard });
     expect((await errorOf(guarded({ userGroupId: "another" }))).code).toBe("user_group_mismatch");
@@ -101,7 +101,7 @@ describe("user groups", () => {
 });
 
 describe("viewers", () => {
-  it("get their group and its variables, fresh or stale", async ({ expect }) => {
+  it("get their group and its variables, fresh or stale", async () => {
     const { teamId, token } = (await groups.ensure({ userGroupId: "client view", properties: { region: ["eu"] } }))
       .group;
     const group = { teamId, userGroupId: "client view", name: "client view", mapping: null };
@@ -114,7 +114,7 @@ describe("viewers", () => {
     expect(await viewer(token).view({ maxAgeSeconds: 60 })).toEqual(expected);
   });
 
-  it("bind values of the page, for SQL Server and ClickHouse too", async ({ expect }) => {
+  it("bind values of the page, for SQL Server and ClickHouse too", async () => {
     const { group } = await groups.ensure({ userGroupId: "client values" });
     const client = viewer(group.token);
     const sql = "a = {{user_group_id}} [[AND b IN ({{value.list}})]] [[AND c = {{value.gone}}]]";
@@ -128,7 +128,7 @@ describe("viewers", () => {
     expect(named.dropped).toEqual(["value.gone"]);
   });
 
-  it("bind SQL, and get the position of a template's error", async ({ expect }) => {
+  it("bind SQL, and get the position of a template's error", async () => {
     const { group } = await groups.ensure({ userGroupId: "client bind" });
     const bindQuery = (sql: string, placeholders?: "?" | "$1" | "%s") =>
       viewer(group.token).bindQuery({ sql, placeholders });
@@ -153,7 +153,7 @@ describe("viewers", () => {
 });
 
 describe("groups by number", () => {
-  it("are got, changed, rotated and deleted, and never with a token", async ({ expect }) => {
+  it("are got, changed, rotated and deleted, and never with a token", async () => {
     const { group } = await groups.ensure({ userGroupId: "client number", properties: { a: 1 } });
     const { teamId } = group;
     const got = await groups.get({ teamId });
@@ -188,7 +188,7 @@ describe("a group", () => {
   /** The groups that exist as an export has them. */
   const exported = (client: EnvironmentClient) => Array.fromAsync(client.list());
 
-  it("that is suspended refuses its viewers, and is the same when it resumes", async ({ expect }) => {
+  it("that is suspended refuses its viewers, and is the same when it resumes", async () => {
     const { client, group, teamId, asOperator } = await workspaceWithGroup("client-suspend");
     const before = await exported(client);
 
@@ -205,7 +205,7 @@ describe("a group", () => {
     expect(await exported(client)).toEqual(before);
   });
 
-  it("that is deleted and restored is the same, and is gone once it is purged", async ({ expect }) => {
+  it("that is deleted and restored is the same, and is gone once it is purged", async () => {
     const { client, group, teamId } = await workspaceWithGroup("client-restore");
     const before = await exported(client);
     await client.remove({ currentToken: group.token });
@@ -225,7 +225,7 @@ describe("a group", () => {
 });
 
 describe("whoami", () => {
-  it("names an API key, a viewer, an operator and the bootstrap token", async ({ expect }) => {
+  it("names an API key, a viewer, an operator and the bootstrap token", async () => {
     const { group } = await groups.ensure({ userGroupId: "client whoami", name: "Who" });
     const environment = { workspace: "demo", environment: "Testing", expiresAt: null };
     expect(await groups.whoami()).toMatchObject({ ...environment, kind: "api_key", name: "npm start" });
@@ -249,7 +249,7 @@ describe("whoami", () => {
 });
 
 describe("operators", () => {
-  it("are issued, listed, rolled with a grace and revoked", async ({ expect }) => {
+  it("are issued, listed, rolled with a grace and revoked", async () => {
     const input = { name: "client operator", role: "viewer", expiresInSeconds: 60 } as const;
     const { operator: issued, key: text } = await operator.issueOperator(input);
     expect(issued).toEqual({
@@ -278,7 +278,7 @@ describe("operators", () => {
     expect((await errorOf(operator.rollOperator({ id: issued.id }))).code).toBe("operator_not_found");
   });
 
-  it("have an email, and perhaps no key", async ({ expect }) => {
+  it("have an email, and perhaps no key", async () => {
     const grace = { name: "client grace", role: "viewer", email: "Grace.Client@example.com" } as const;
     const { id, email, hasKey } = await operator.issueOperatorWithoutKey(grace);
     expect([email, hasKey]).toEqual(["grace.client@example.com", false]);
@@ -291,39 +291,36 @@ describe("operators", () => {
 });
 
 describe("the operator", () => {
-  it.for(["Customer", "Testing", null] as const)(
-    "issues, lists, rolls and revokes keys of %s",
-    async (environment, { expect }) => {
-      const where = { workspace: "client", environment };
-      const input = { ...where, name: "k", access: "read", expiresInSeconds: 60 } as const;
-      const { apiKey, key: text } = await operator.issueKey(input);
-      expect(apiKey).toEqual({
-        ...where,
-        ...{ id: 1, name: "k", access: "read", scopes: ["groups:read", "events:read"] },
-        ...{ createdAt: expect.any(String), expiresAt: expect.any(String), lastUsedAt: null, revokedAt: null },
-      });
-      const reader = new UserGroupClient({ url, apiKey: text });
-      expect(await errorOf(reader.update({ userGroupId: "x" }))).toMatchObject({
-        code: "insufficient_access",
-        requiredScope: "groups:write",
-        requiredRole: undefined,
-      });
+  it.for(["Customer", "Testing", null] as const)("issues, lists, rolls and revokes keys of %s", async (environment) => {
+    const where = { workspace: "client", environment };
+    const input = { ...where, name: "k", access: "read", expiresInSeconds: 60 } as const;
+    const { apiKey, key: text } = await operator.issueKey(input);
+    expect(apiKey).toEqual({
+      ...where,
+      ...{ id: 1, name: "k", access: "read", scopes: ["groups:read", "events:read"] },
+      ...{ createdAt: expect.any(String), expiresAt: expect.any(String), lastUsedAt: null, revokedAt: null },
+    });
+    const reader = new UserGroupClient({ url, apiKey: text });
+    expect(await errorOf(reader.update({ userGroupId: "x" }))).toMatchObject({
+      code: "insufficient_access",
+      requiredScope: "groups:write",
+      requiredRole: undefined,
+    });
 
-      const rolled = await operator.rollKey({ ...where, id: 1, graceSeconds: 600 });
-      expect(rolled.apiKey).toMatchObject({ id: 2, access: "read" });
-      await operator.revokeKey({ ...where, id: 2 });
-      await operator.revokeKey({ ...where, id: 2 });
-      const listed = await Array.fromAsync(operator.listKeys({ ...where, pageSize: 1 }));
-      expect(listed.map(({ id, revokedAt }) => [id, typeof revokedAt])).toEqual([
-        [1, "string"],
-        [2, "string"],
-      ]);
-      expect((await errorOf(operator.rollKey({ ...where, id: 2 }))).code).toBe("api_key_not_found");
-    },
-  );
+    const rolled = await operator.rollKey({ ...where, id: 1, graceSeconds: 600 });
+    expect(rolled.apiKey).toMatchObject({ id: 2, access: "read" });
+    await operator.revokeKey({ ...where, id: 2 });
+    await operator.revokeKey({ ...where, id: 2 });
+    const listed = await Array.fromAsync(operator.listKeys({ ...where, pageSize: 1 }));
+    expect(listed.map(({ id, revokedAt }) => [id, typeof revokedAt])).toEqual([
+      [1, "string"],
+      [2, "string"],
+    ]);
+    expect((await errorOf(operator.rollKey({ ...where, id: 2 }))).code).toBe("api_key_not_found");
+  });
 });
 
-it("has every issue of a refused call, and its request id", async ({ expect }) => {
+it("has every issue of a refused call, and its request id", async () => {
   const error = await errorOf(groups.ensure({ userGroupId: "", name: "\n" }));
   expect(error).toBeInstanceOf(Error);
   expect(error).toMatchObject({
@@ -339,7 +336,7 @@ it("has every issue of a refused call, and its request id", async ({ expect }) =
   });
 });
 
-it("is refused with a credential of another kind", async ({ expect }) => {
+it("is refused with a credential of another kind", async () => {
   const { group } = await groups.ensure({ userGroupId: "client kinds" });
   const confused = new UserGroupClient({ url, apiKey: group.token ?? "" });
   expect(await errorOf(confused.ensure({ userGroupId: "x" }))).toMatchObject({ code: "unauthenticated", status: 401 });

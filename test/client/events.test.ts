@@ -1,4 +1,4 @@
-import { describe, expectTypeOf, inject, it } from "vitest";
+import { describe, expect, expectTypeOf, inject, it } from "vitest";
 import { type ChangeEvent, type FollowInput, UserGroupClient, UserGroupServiceError } from "../../client/src/index.ts";
 import type { KnownEventType } from "../../client/src/resources/event.ts";
 import type { EVENT_TYPES } from "../../src/records.ts";
@@ -18,7 +18,7 @@ async function take(events: AsyncIterable<ChangeEvent>, count: number): Promise<
 }
 
 describe("with the service", () => {
-  it("yields each change in camelCase, at any page size", async ({ expect }) => {
+  it("yields each change in camelCase, at any page size", async () => {
     const client = await clientOf("client-events-all");
     const { group } = await client.ensure({ userGroupId: "acme" });
     const { teamId } = group;
@@ -60,7 +60,7 @@ describe("with the service", () => {
     expect(await Array.fromAsync(client.events({ userGroupId: "acme" }))).toEqual(events.slice(1, 3));
   });
 
-  it("continues from a page's cursor, and from the newest event", async ({ expect }) => {
+  it("continues from a page's cursor, and from the newest event", async () => {
     const client = await clientOf("client-events-cursor");
     const { nextCursor, hasMore } = await client.eventPage({ pageSize: 1 });
     expect(hasMore).toBe(false);
@@ -73,7 +73,7 @@ describe("with the service", () => {
     expect(await idsFrom(latest)).toEqual(["b"]);
   });
 
-  it("follows changes that are made while it waits", async ({ expect }) => {
+  it("follows changes that are made while it waits", async () => {
     const client = await clientOf("client-events-follow");
     const following = take(client.follow({ cursor: await client.latestEventCursor(), pollMs: 100 }), 3);
     for (const userGroupId of ["a", "b", "c"]) await client.ensure({ userGroupId });
@@ -119,7 +119,7 @@ describe("with a service that fails", () => {
     ["is not available", refusal(503, "directory_unavailable")],
     ["takes no more calls", refusal(429, "rate_limited", {}, { "Retry-After": "0" })],
     ["has a proxy that answers 502", { status: 502, body: "<html>" }],
-  ])("follow loses and repeats nothing when the service %s for a while", async ([, reply], { expect }) => {
+  ])("follow loses and repeats nothing when the service %s for a while", async ([, reply]) => {
     const failures: string[] = [];
     const { ids, requests } = await followFailing((count) => (count > 3 && count <= 8 ? reply : undefined), {
       onFailure: ({ code }) => failures.push(code),
@@ -129,7 +129,7 @@ describe("with a service that fails", () => {
     expect(failures.length).toBeGreaterThanOrEqual(2);
   });
 
-  it("follow survives a failure of its first request", async ({ expect }) => {
+  it("follow survives a failure of its first request", async () => {
     expect((await followFailing((count) => (count <= 3 ? "drop" : undefined))).ids).toEqual(ALL);
   });
 
@@ -137,7 +137,7 @@ describe("with a service that fails", () => {
     ["cursor_expired", 410],
     ["unauthenticated", 401],
     ["internal_error", 500],
-  ] as const)("follow ends with %s", async ([code, status], { expect }) => {
+  ] as const)("follow ends with %s", async ([code, status]) => {
     const { url: at } = await standIn(() => refusal(status, code));
     expect(await errorOf(take(clientAt(at).follow({ cursor: "x" }), 1))).toMatchObject({ code, status });
   });
@@ -145,7 +145,7 @@ describe("with a service that fails", () => {
   it.for([
     ["between two events", 1],
     ["while it waits for more", 2],
-  ] as const)("follow ends with the signal's reason %s", async ([, stopAt], { expect }) => {
+  ] as const)("follow ends with the signal's reason %s", async ([, stopAt]) => {
     const stop = new AbortController();
     const { url: at } = await standIn(({ path }) => pageAfter(path, 2));
     const seen: number[] = [];
@@ -160,7 +160,7 @@ describe("with a service that fails", () => {
     expect(seen).toHaveLength(stopAt);
   });
 
-  it("an error of the loop's body leaves follow without another request", async ({ expect }) => {
+  it("an error of the loop's body leaves follow without another request", async () => {
     const { url: at, received } = await standIn(({ path }) => pageAfter(path, EVENTS_MAX));
     const reading = (async () => {
       for await (const { id } of clientAt(at).follow()) throw new UserGroupServiceError("network_error", `At ${id}.`);
@@ -169,7 +169,7 @@ describe("with a service that fails", () => {
     expect(received).toHaveLength(1);
   });
 
-  it("a page whose cursor names itself is refused", async ({ expect }) => {
+  it("a page whose cursor names itself is refused", async () => {
     const { url: at } = await standIn(() => ({
       status: 200,
       body: { success: 1, events: [], next_cursor: "x", has_more: true },
@@ -177,9 +177,7 @@ describe("with a service that fails", () => {
     expect((await errorOf(Array.fromAsync(clientAt(at).events({ cursor: "x" })))).code).toBe("unexpected_answer");
   });
 
-  it("knows the types of this service's events, passes on those of a newer one, and refuses one without a field", async ({
-    expect,
-  }) => {
+  it("knows the types of this service's events, passes on those of a newer one, and refuses one without a field", async () => {
     expectTypeOf<KnownEventType>().toEqualTypeOf<(typeof EVENT_TYPES)[number]>();
     const readOne = async (event: object) => {
       const body = { success: 1, events: [event], next_cursor: "x", has_more: false };

@@ -1,5 +1,5 @@
 import { runInNewContext } from "node:vm";
-import { describe, it, vi } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import {
   type EnvironmentClient,
   OperatorClient,
@@ -178,7 +178,7 @@ const OPTIONS = Object.entries(CLIENTS).flatMap(([name, [client, methods]]) =>
 describe("an option that is present and undefined", () => {
   it.for(OPTIONS.filter(({ decision }) => decision === "refused"))(
     "is refused before any request: $name",
-    async ({ call, option }, { expect }) => {
+    async ({ call, option }) => {
       const { error, sent } = await call();
       expect(error).toBeInstanceOf(TypeError);
       expect(error).toMatchObject({
@@ -190,7 +190,7 @@ describe("an option that is present and undefined", () => {
 
   it.for(OPTIONS.filter(({ decision }) => decision === "kept"))(
     "counts as left out, where that allows no more: $name",
-    async ({ call }, { expect }) => {
+    async ({ call }) => {
       const { error } = await call();
       if (error !== undefined) expect(error).toBeInstanceOf(UserGroupServiceError);
     },
@@ -201,11 +201,11 @@ describe("an option that is present and undefined", () => {
     ["issueKey", operator, { ...WORKSPACE, name: "k", access: "read", scopes: undefined }],
     ["endSessions", groups, { session: "eyJ.a.b", userGroupId: undefined, viewerId: undefined }],
     ["events", groups, { cursor: "c", since: undefined }],
-  ] as const)("is no matter if another option decides: %s", async ([method, client, input], { expect }) => {
+  ] as const)("is no matter if another option decides: %s", async ([method, client, input]) => {
     expect(await outcomeOf(client, method, input)).toMatchObject({ error: { code: "insufficient_access" }, sent: 1 });
   });
 
-  it("is never an environment: that without a tag is null", async ({ expect }) => {
+  it("is never an environment: that without a tag is null", async () => {
     const names = [
       { workspace: "acme", environment: undefined },
       { workspace: undefined, environment: null },
@@ -229,7 +229,7 @@ describe("an option that is present and undefined", () => {
       }
   });
 
-  it("is refused as the user of requireSession, without which each customer passes", ({ expect }) => {
+  it("is refused as the user of requireSession, without which each customer passes", () => {
     const options = { client: groups, audience: "acme/Customer", origins: ["https://app.example.com"] };
     expect(() => requireSession({ ...options, user: undefined } as never)).toThrow(/^user is undefined, and without/);
   });
@@ -271,7 +271,7 @@ describe("a value that JSON cannot hold", () => {
 
   it.for(METHODS.flatMap(([method, call]) => LOST.map(([what, value]) => [method, what, call, value] as const)))(
     "is refused by %s: %s",
-    async ([, , call, value], { expect }) => {
+    async ([, , call, value]) => {
       for (const content of [
         { field: value },
         { deep: [{ field: value }] },
@@ -286,7 +286,7 @@ describe("a value that JSON cannot hold", () => {
     },
   );
 
-  it("is refused as a value of a query, and as all of them", async ({ expect }) => {
+  it("is refused as a value of a query, and as all of them", async () => {
     const outcomes = async (all: unknown[]) => {
       const calls = all.map((values) => viewer.bindQuery({ sql: "1", values: values as never }));
       return (await Promise.allSettled(calls)).map((each) => each.status === "rejected" && String(each.reason));
@@ -297,7 +297,7 @@ describe("a value that JSON cannot hold", () => {
     expect(await outcomes(contents)).toEqual(contents.map(() => "TypeError: Give values."));
   });
 
-  it("is no plain object of any realm, no date, and no object with fields or toJSON", async ({ expect }) => {
+  it("is no plain object of any realm, no date, and no object with fields or toJSON", async () => {
     class Shop {
       readonly id = 7;
       readonly closed = undefined;

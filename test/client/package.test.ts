@@ -1,7 +1,7 @@
 import { execFileSync } from "node:child_process";
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, inject, it, onTestFinished } from "vitest";
+import { afterAll, beforeAll, describe, expect, inject, it, onTestFinished } from "vitest";
 import { hasChromium, skippedWithoutChromium, startChromium } from "../../tools/browser.ts";
 import { docExamples } from "../support/node/doc-examples.ts";
 import {
@@ -24,12 +24,12 @@ afterAll(remove);
 /** Those that import a framework are tested beside its package. */
 const isOurs = (program: string) => !/from "(?:express|fastify)"/.test(program);
 
-it("the package installs nothing but itself", ({ expect }) => {
+it("the package installs nothing but itself", () => {
   const folders = readdirSync(join(project, "node_modules")).filter((name) => !name.startsWith("."));
   expect(folders).toEqual(["user-group-service"]);
 });
 
-it("the package holds the client, its types, ug, and nothing of the service", ({ expect }) => {
+it("the package holds the client, its types, ug, and nothing of the service", () => {
   const files = readdirSync(installed, { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile())
     .map(({ parentPath, name }) => join(parentPath, name).slice(installed.length + 1));
@@ -74,23 +74,23 @@ describe("the programs of the documents and of the docstrings", () => {
     printed = await linesOfEach(folder, [...files.examples, ...files.shown.slice(0, 1)]);
   });
 
-  it.for(RESOLUTIONS)("compile with the types as %s find them", ([, args], { expect }) => {
+  it.for(RESOLUTIONS)("compile with the types as %s find them", ([, args]) => {
     expect(shown).toHaveLength(7);
     expect(compile(folder, args, [...files.examples, ...files.shown])).toBe("");
   });
 
   it.for(examples.map(({ name, printed: lines }, index) => [name, lines, index] as const))(
     "%s prints what it says",
-    ([, lines, index], { expect }) => {
+    ([, lines, index]) => {
       expect(printed[index]).toEqual(lines);
     },
   );
 
-  it("run with the package, imported by its name", ({ expect }) => {
+  it("run with the package, imported by its name", () => {
     expect(JSON.parse(printed.at(-1)?.join("\n") ?? "")).toEqual(SHOWN_BY_FIRST);
   });
 
-  it("are there for each function and each class that the package exports", async ({ expect }) => {
+  it("are there for each function and each class that the package exports", async () => {
     const exported = await Promise.all(
       ["index", "server", "viewer"].map((file) => import(join(installed, `dist/${file}.js`))),
     );
@@ -100,7 +100,7 @@ describe("the programs of the documents and of the docstrings", () => {
   });
 });
 
-it("what TypeScript emits for a CommonJS project runs", ({ expect }) => {
+it("what TypeScript emits for a CommonJS project runs", () => {
   const folder = join(project, "commonjs");
   mkdirSync(folder);
   writeFileSync(join(folder, "package.json"), "{}");
@@ -114,29 +114,26 @@ it("what TypeScript emits for a CommonJS project runs", ({ expect }) => {
   expect(execFileSync(process.execPath, ["program.js"], { cwd: folder, encoding: "utf8", env })).toBe("function\n");
 });
 
-it.skipIf(!hasChromium)(
-  `the package's files for pages run in a browser${skippedWithoutChromium}`,
-  async ({ expect }) => {
-    const browser = await startChromium();
-    onTestFinished(() => browser.close());
-    const page = await browser.newPage();
-    // A page that a test makes up may not call a service on this machine, so a server has to serve it.
-    const { url: site } = await standIn(({ path }) => ({
-      status: 200,
-      headers: { "Content-Type": path.endsWith(".js") ? "text/javascript" : "text/html" },
-      body: path.endsWith(".js") ? readFileSync(join(installed, "dist", path), "utf8") : "<title>Site</title>",
-    }));
-    await page.goto(site);
-    const { UserGroupClient } = await import(join(installed, "dist/index.js"));
-    const groups = new UserGroupClient({ url, apiKey: key });
-    await groups.ensure({ userGroupId: "packed", name: "Packed Inc." });
-    const session = await groups.mintSession({ userGroupId: "packed", origins: [site] });
-    for (const file of ["viewer.js", "index.js"]) {
-      const shown = await page.evaluate(
-        `import("/${file}").then(({ ViewerClient }) =>
+it.skipIf(!hasChromium)(`the package's files for pages run in a browser${skippedWithoutChromium}`, async () => {
+  const browser = await startChromium();
+  onTestFinished(() => browser.close());
+  const page = await browser.newPage();
+  // A page that a test makes up may not call a service on this machine, so a server has to serve it.
+  const { url: site } = await standIn(({ path }) => ({
+    status: 200,
+    headers: { "Content-Type": path.endsWith(".js") ? "text/javascript" : "text/html" },
+    body: path.endsWith(".js") ? readFileSync(join(installed, "dist", path), "utf8") : "<title>Site</title>",
+  }));
+  await page.goto(site);
+  const { UserGroupClient } = await import(join(installed, "dist/index.js"));
+  const groups = new UserGroupClient({ url, apiKey: key });
+  await groups.ensure({ userGroupId: "packed", name: "Packed Inc." });
+  const session = await groups.mintSession({ userGroupId: "packed", origins: [site] });
+  for (const file of ["viewer.js", "index.js"]) {
+    const shown = await page.evaluate(
+      `import("/${file}").then(({ ViewerClient }) =>
           new ViewerClient({ url: "${url}", session: async () => (${JSON.stringify(session)}) }).view())`,
-      );
-      expect(shown, file).toMatchObject({ group: { name: "Packed Inc." } });
-    }
-  },
-);
+    );
+    expect(shown, file).toMatchObject({ group: { name: "Packed Inc." } });
+  }
+});

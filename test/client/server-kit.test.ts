@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { request } from "undici";
-import { describe, expectTypeOf, inject, it, onTestFinished, vi } from "vitest";
+import { describe, expect, expectTypeOf, inject, it, onTestFinished, vi } from "vitest";
 import { UserGroupClient, UserGroupServiceError } from "../../client/src/index.ts";
 import {
   expressHandler,
@@ -53,7 +53,7 @@ describe("sessionHandler", () => {
   const signedIn = (now: Person | null | undefined) =>
     vi.fn<() => Person | null | undefined>().mockReturnValueOnce(person).mockReturnValueOnce(now);
 
-  it("mints what the person may see, for the pages of its origins", async ({ expect }) => {
+  it("mints what the person may see, for the pages of its origins", async () => {
     const { handler, mintSession } = start({ expiresInSeconds: 60, maxStaleSeconds: 30 });
     const response = await handler(post({ Origin: ORIGIN }));
     expect(response.headers.get("Cache-Control")).toBe("no-store");
@@ -79,21 +79,21 @@ describe("sessionHandler", () => {
     ["a GET, which a browser may cache", new Request(`${ORIGIN}/session`), 405, "method_not_allowed"],
     ["a page of another site", post({ Origin: "https://thief.example" }), 403, "origin_not_allowed"],
     ["a sandboxed frame", post({ Origin: "null" }), 403, "origin_not_allowed"],
-  ] as const)("refuses %s before it reads who has signed in", async ([, request, status, code], { expect }) => {
+  ] as const)("refuses %s before it reads who has signed in", async ([, request, status, code]) => {
     const user = vi.fn(() => person);
     const response = await start({ user }).handler(request);
     expect(await errorIn(response)).toEqual({ status, code, cached: "no-store" });
     expect(user).not.toHaveBeenCalled();
   });
 
-  it("finds no customer for a person who has none, without a call of the service", async ({ expect }) => {
+  it("finds no customer for a person who has none, without a call of the service", async () => {
     const { handler, mintSession } = start({ customer: () => undefined });
     const response = await handler(post());
     expect(await errorIn(response)).toMatchObject({ status: 404, code: "user_group_not_found" });
     expect(mintSession).not.toHaveBeenCalled();
   });
 
-  it("passes on how long the service asks to wait", async ({ expect }) => {
+  it("passes on how long the service asks to wait", async () => {
     const { url: busy } = await standIn(() => refusal(429, "rate_limited", {}, { "Retry-After": "7" }));
     const client = new UserGroupClient({ url: busy, apiKey: "ugk_testing_x", retries: 0 });
     const response = await start({ client }).handler(post());
@@ -101,7 +101,7 @@ describe("sessionHandler", () => {
     expect(response.headers.get("Retry-After")).toBe("7");
   });
 
-  it("answers before the page gives up, if the service is silent", async ({ expect }) => {
+  it("answers before the page gives up, if the service is silent", async () => {
     vi.useFakeTimers();
     onTestFinished(() => {
       vi.useRealTimers();
@@ -119,7 +119,7 @@ describe("sessionHandler", () => {
     expect(await errorIn(await answered)).toMatchObject({ status: 503, code: "service_unavailable" });
   });
 
-  it("leaves a bug of the integrator to the server's own handling of errors", async ({ expect }) => {
+  it("leaves a bug of the integrator to the server's own handling of errors", async () => {
     const bug = new TypeError("user.company is undefined");
     const fail = () => {
       throw bug;
@@ -130,7 +130,7 @@ describe("sessionHandler", () => {
 
   it.for([[[]], [["app.example.com"]], [["https://app.example.com/page"]], [Array(11).fill(ORIGIN)]])(
     "refuses origins that cannot work: %j",
-    ([origins], { expect }) => {
+    ([origins]) => {
       expect(() => start({ origins })).toThrow(/^Give .*origins.*https:\/\/app.example.com/);
     },
   );
@@ -141,20 +141,17 @@ describe("sessionHandler", () => {
     "is of another customer": { ...person, customer: "other" },
   };
 
-  it.for(Object.entries(PEOPLE))(
-    "ends a session, and does not send it, if the person now %s",
-    async ([, now], { expect }) => {
-      const { handler, endSessions } = start({ user: signedIn(now) });
-      const response = await handler(post());
-      expect(await errorIn(response)).toEqual({ status: 401, code: "signed_out", cached: "no-store" });
-      expect(endSessions).toHaveBeenCalledExactlyOnceWith(
-        { session: session.token, reason: "signed out during the mint" },
-        { signal: expect.any(AbortSignal) },
-      );
-    },
-  );
+  it.for(Object.entries(PEOPLE))("ends a session, and does not send it, if the person now %s", async ([, now]) => {
+    const { handler, endSessions } = start({ user: signedIn(now) });
+    const response = await handler(post());
+    expect(await errorIn(response)).toEqual({ status: 401, code: "signed_out", cached: "no-store" });
+    expect(endSessions).toHaveBeenCalledExactlyOnceWith(
+      { session: session.token, reason: "signed out during the mint" },
+      { signal: expect.any(AbortSignal) },
+    );
+  });
 
-  it.for(["viewerProperties", "claims"])("tells people without an id apart by their %s", async (name, { expect }) => {
+  it.for(["viewerProperties", "claims"])("tells people without an id apart by their %s", async (name) => {
     const answerTo = async (now: Person) => {
       const viewer = ({ id }: Person) => ({ [name]: { role: { of: id } } });
       const { handler, endSessions } = start({ user: signedIn(now), viewer });
@@ -173,7 +170,7 @@ describe("sessionHandler", () => {
     [undefined, 200],
   ] as const)(
     "of a wait of 200 ms, an end %j ms before the mint makes the answer %j",
-    async ([viewerEndedMsAgo, status], { expect }) => {
+    async ([viewerEndedMsAgo, status]) => {
       const now = vi.spyOn(performance, "now").mockReturnValueOnce(1_000).mockReturnValueOnce(1_200);
       onTestFinished(() => now.mockRestore());
       const { handler, endSessions } = start({}, { viewerEndedMsAgo });
@@ -184,11 +181,11 @@ describe("sessionHandler", () => {
     },
   );
 
-  it.for(["client", "user", "customer", "viewer"])("without %s fails at once, by its name", (option, { expect }) => {
+  it.for(["client", "user", "customer", "viewer"])("without %s fails at once, by its name", (option) => {
     expect(() => start({ [option]: undefined })).toThrow(new RegExp(`^(?:Give )?${option} `));
   });
 
-  it("ends the session, too, if the person cannot be asked for again", async ({ expect }) => {
+  it("ends the session, too, if the person cannot be asked for again", async () => {
     const lost = new Error("The table of sign-ins cannot be read.");
     const user = vi.fn<() => Person>().mockReturnValueOnce(person);
     user.mockImplementationOnce(() => {
@@ -199,7 +196,7 @@ describe("sessionHandler", () => {
     expect(endSessions).toHaveBeenCalledOnce();
   });
 
-  it("does not send a session that it cannot end, and reports why", async ({ expect }) => {
+  it("does not send a session that it cannot end, and reports why", async () => {
     const failure = new UserGroupServiceError("network_error", "Lost.");
     const mintSession = async () => session;
     const client = { mintSession, endSessions: () => Promise.reject(failure) };
@@ -211,7 +208,7 @@ describe("sessionHandler", () => {
     expect((await older.handler(post())).status).toBe(401);
   });
 
-  it("mints no session of everybody for a viewer whose id is undefined", async ({ expect }) => {
+  it("mints no session of everybody for a viewer whose id is undefined", async () => {
     const client = new UserGroupClient({ url, apiKey: "ugk_testing_x" });
     const { handler } = start({ client, viewer: () => ({ viewerId: undefined }) });
     await expect(handler(post())).rejects.toThrow(/^viewerId is undefined/);
@@ -231,7 +228,7 @@ describe("sessionHandler", () => {
   });
 });
 
-it("the adapter of Express answers a method that no Request may have", async ({ expect }) => {
+it("the adapter of Express answers a method that no Request may have", async () => {
   const options = {
     client: groups,
     user: () => null,
@@ -259,7 +256,7 @@ describe("an endpoint in a module that a build loads without settings", () => {
     ["requireSession", (settings) => requireSession(settings)],
   ];
 
-  it.for(ENDPOINTS)("%s asks for its options at the first request, and once", async ([, endpoint], { expect }) => {
+  it.for(ENDPOINTS)("%s asks for its options at the first request, and once", async ([, endpoint]) => {
     const settings = vi.fn(() => ({ origins: [ORIGIN], audience: AUDIENCE, jwks: JWKS }));
     const answer = endpoint(settings);
     expect(settings).not.toHaveBeenCalled();
@@ -296,7 +293,7 @@ describe("an endpoint in a module that a build loads without settings", () => {
     [{ audience: "" }, "audience is empty."],
     [{ client: undefined }, "jwks is undefined."],
     [{ jwks: "https://groups.example.com/.well-known/jwks.json" }, "Give either jwks or client."],
-  ])("%j fails at once without a function: %s", ([options, message], { expect }) => {
+  ])("%j fails at once without a function: %s", ([options, message]) => {
     expect(() => requireSession({ ...VALID, ...Object(options) })).toThrow(
       new RegExp(`^${RegExp.escape(String(message))}`),
     );
@@ -323,7 +320,7 @@ describe("requireSession offline", () => {
     return { issuer, received, answer, mint, setReply: (next: typeof reply) => (reply = next) };
   }
 
-  it("accepts a session, and says whose it is", async ({ expect }) => {
+  it("accepts a session, and says whose it is", async () => {
     const { answer, mint, received } = await startApi();
     const token = mint({ teamId: 12, viewerId: "jane" });
     expect(await answer(token)).toMatchObject({
@@ -334,7 +331,7 @@ describe("requireSession offline", () => {
     expect(received.map(({ path }) => path)).toEqual(["/.well-known/jwks.json"]);
   });
 
-  it("ignores keys of other kinds in the set, which a later release may add", async ({ expect }) => {
+  it("ignores keys of other kinds in the set, which a later release may add", async () => {
     const { answer, mint, setReply } = await startApi();
     const { jwks } = mintSessions([]);
     const others = [{ kty: "OKP", crv: "Ed25519", kid: "new", x: "11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo" }, null];
@@ -343,7 +340,7 @@ describe("requireSession offline", () => {
     expect(await answer(mint({ teamId: 12 }))).toMatchObject({ teamId: 12 });
   });
 
-  it("refuses every text that is no session of this environment", async ({ expect }) => {
+  it("refuses every text that is no session of this environment", async () => {
     const { answer, mint, issuer } = await startApi();
     const { valid, wrong } = forgedSessions(issuer, 4);
     expect(await answer(valid)).toMatchObject({ teamId: 4 });
@@ -355,7 +352,7 @@ describe("requireSession offline", () => {
       });
   });
 
-  it("accepts a session from the pages of its origins alone", async ({ expect }) => {
+  it("accepts a session from the pages of its origins alone", async () => {
     const { answer, mint } = await startApi();
     const limited = mint({ origins: [ORIGIN] });
     expect(await answer(limited)).toMatchObject({ userGroupId: "initech" });
@@ -377,7 +374,7 @@ describe("requireSession offline", () => {
     return { logged, elapse: (ms: number) => (now += ms) };
   }
 
-  it("keeps the keys for 5 minutes, and asks for an unknown one twice a minute at most", async ({ expect }) => {
+  it("keeps the keys for 5 minutes, and asks for an unknown one twice a minute at most", async () => {
     const { elapse } = stopClock();
     const { answer, mint, received, issuer } = await startApi();
     const stranger = forgedSessions(issuer, 1).wrong["a stranger's kid"] ?? "";
@@ -395,7 +392,7 @@ describe("requireSession offline", () => {
     expect(received).toHaveLength(3);
   });
 
-  it("is 503 while it has no keys, and works again by itself", async ({ expect }) => {
+  it("is 503 while it has no keys, and works again by itself", async () => {
     const { logged, elapse } = stopClock();
     const { answer, mint, setReply } = await startApi();
     const token = mint({});
@@ -417,7 +414,7 @@ describe("requireSession offline", () => {
     expect(await answer(token)).toMatchObject({ userGroupId: "initech" });
   });
 
-  it("asks and logs once for 300 forged sessions while there are no keys", async ({ expect }) => {
+  it("asks and logs once for 300 forged sessions while there are no keys", async () => {
     const { logged, elapse } = stopClock();
     const { answer, issuer, received, setReply, mint } = await startApi();
     setReply(() => "drop");
@@ -440,7 +437,7 @@ describe("requireSession offline", () => {
     expect(await answer(mint({}))).toMatchObject({ userGroupId: "initech" });
   });
 
-  it("goes on with the keys that it has while forged sessions ask for others in vain", async ({ expect }) => {
+  it("goes on with the keys that it has while forged sessions ask for others in vain", async () => {
     const { elapse } = stopClock();
     const { answer, issuer, mint, received, setReply } = await startApi();
     const valid = mint({});
@@ -454,7 +451,7 @@ describe("requireSession offline", () => {
     expect(received).toHaveLength(2);
   });
 
-  it("finds the integrator's own record of the customer, or is 404", async ({ expect }) => {
+  it("finds the integrator's own record of the customer, or is 404", async () => {
     const customers = new Map([[12, { plan: "gold" }]]);
     const user = (session: VerifiedSession) => customers.get(session.teamId);
     const { answer, mint } = await startApi({ user } as object);
@@ -472,17 +469,17 @@ describe("requireSession offline", () => {
     ["keys that anybody on the way can replace", { jwks: "http://groups.internal/jwks" }, /allowHttp/],
     ["a text as keys", { jwks: "keys" }, /^Give jwks as https/],
     ["no origins", { origins: [] }, /^Give origins as a list/],
-  ])("refuses %s at once", ([, wrong, message], { expect }) => {
+  ])("refuses %s at once", ([, wrong, message]) => {
     expect(() => requireSession({ ...OFFLINE, jwks: JWKS, ...wrong } as never)).toThrow(message);
   });
 
-  it("takes keys of a private network if allowHttp allows it", ({ expect }) => {
+  it("takes keys of a private network if allowHttp allows it", () => {
     expect(requireSession({ ...OFFLINE, jwks: "http://groups:8787/jwks", allowHttp: true })).toBeTypeOf("function");
   });
 });
 
 describe("requireSession online", () => {
-  it("shows the present variables, and refuses a session of another environment", async ({ expect }) => {
+  it("shows the present variables, and refuses a session of another environment", async () => {
     await groups.ensure({ userGroupId: "variables", properties: { plan: "gold" } });
     const options = { client: groups, audience: AUDIENCE, origins: [ORIGIN] };
     const check = requireSession(options);
@@ -500,7 +497,7 @@ describe("requireSession online", () => {
     ["a token of a group", async () => (await groups.ensure({ userGroupId: "tokens" })).group.token ?? ""],
     ["an API key", async () => (await newMintingKey()).key],
     ["a forged session", async () => forgedSessions(url, 1).valid],
-  ] as const)("refuses %s", async ([, credential], { expect }) => {
+  ] as const)("refuses %s", async ([, credential]) => {
     // The environment of the forged session, so that only the service can refuse it.
     const check = requireSession({ client: groups, audience: "verifiers/Customer", origins: [ORIGIN] });
     const headers = { Authorization: `Bearer ${await credential()}` };

@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { inspect } from "node:util";
 import { gzipSync } from "node:zlib";
 import { build } from "esbuild";
-import { afterEach, beforeEach, describe, it, vi } from "vitest";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import {
   type MintedSession,
   UserGroupClient,
@@ -100,7 +100,7 @@ afterEach(() => {
 });
 
 describe("a session", () => {
-  it("is minted once for 20 concurrent callers, and then kept", async ({ expect }) => {
+  it("is minted once for 20 concurrent callers, and then kept", async () => {
     const { session, presented, call } = startWorld();
     expect(session).not.toHaveBeenCalled();
     await times(20, call);
@@ -110,7 +110,7 @@ describe("a session", () => {
     expect(new Set(presented).size).toBe(1);
   });
 
-  it("is renewed in the first call after 80 % of its life, without a wait", async ({ expect }) => {
+  it("is renewed in the first call after 80 % of its life, without a wait", async () => {
     const { session, presented, call, elapse } = startWorld();
     await call();
     await elapse(240 * SECOND - 1);
@@ -131,7 +131,7 @@ describe("a session", () => {
     expect(presented.at(-1)).toBe("eyJ.renewed.s999999999");
   });
 
-  it("is minted before the call when its life is over, once for 20 callers", async ({ expect }) => {
+  it("is minted before the call when its life is over, once for 20 callers", async () => {
     const { session, presented, call, elapse } = startWorld();
     await call();
     await elapse(300 * SECOND);
@@ -140,7 +140,7 @@ describe("a session", () => {
     expect(presented).toHaveLength(21);
   });
 
-  it("begins before it is asked for, however long the answer takes", async ({ expect }) => {
+  it("begins before it is asked for, however long the answer takes", async () => {
     const { session, call, elapse, mintSession } = startWorld({ timeoutMs: MINUTE });
     session.mockImplementationOnce(async () => {
       const minted = mintSession();
@@ -159,7 +159,7 @@ describe("a session", () => {
     ["what the client of a server returns", ({ token }) => ({ token, expiresAt: "…", expiresInSeconds: 100 })],
     ["the whole answer of the service", (session) => ({ success: 1, session: { ...session, expires_at: "…" } })],
     ["its answer as a Response", (session) => Response.json({ success: 1, session })],
-  ])("may be %s", async ([, answerWith], { expect }) => {
+  ])("may be %s", async ([, answerWith]) => {
     const { session, presented, call, elapse } = startWorld();
     session.mockResolvedValueOnce(answerWith({ token: "eyJ.odd.s100000", expires_in_seconds: 100 }));
     await call();
@@ -176,7 +176,7 @@ describe("a session", () => {
 });
 
 describe("the clock of the page's machine", () => {
-  it.for([-10, 10])("may be set by %i minutes while a session lives", async (minutes, { expect }) => {
+  it.for([-10, 10])("may be set by %i minutes while a session lives", async (minutes) => {
     const { session, presented, call, elapse } = startWorld();
     await call();
     vi.setSystemTime(Date.now() + minutes * MINUTE);
@@ -189,7 +189,7 @@ describe("the clock of the page's machine", () => {
     expect(presented).toHaveLength(3);
   });
 
-  it("may stand still in a sleep: one 401 leads to one mint", async ({ expect }) => {
+  it("may stand still in a sleep: one 401 leads to one mint", async () => {
     const { session, presented, call, sleep } = startWorld();
     await call();
     sleep(8 * 60 * MINUTE);
@@ -201,7 +201,7 @@ describe("the clock of the page's machine", () => {
 });
 
 describe("a failed mint", () => {
-  it("is tried again with backoff, once for all callers", async ({ expect }) => {
+  it("is tried again with backoff, once for all callers", async () => {
     const { session, call, elapse } = startWorld();
     failing(session, 2);
     const calls = times(20, call);
@@ -216,7 +216,7 @@ describe("a failed mint", () => {
     expect(session).toHaveBeenCalledTimes(3);
   });
 
-  it("is the error of the calls that need a session, and the next call tries again", async ({ expect }) => {
+  it("is the error of the calls that need a session, and the next call tries again", async () => {
     const { session, call, presented } = startWorld();
     const error = new Error("Not signed in.");
     failing(session, 1, error);
@@ -240,7 +240,7 @@ describe("a failed mint", () => {
     ["a lost connection of the backend", new UserGroupServiceError("network_error", "Lost."), 4],
     ["a timeout of fetch", new DOMException("Too late.", "TimeoutError"), 4],
     ["a timeout of the backend", new UserGroupServiceError("timeout", "Too late."), 4],
-  ])("after %s is final, or tried four times: %#", async ([, error, tries], { expect }) => {
+  ])("after %s is final, or tried four times: %#", async ([, error, tries]) => {
     const { session, call, elapse } = startWorld();
     failing(session, 9, error);
     const outcome = errorOf(call());
@@ -254,22 +254,19 @@ describe("a failed mint", () => {
     [403, "user_group_suspended"],
     [404, "user_group_not_found"],
     [500, "service_unavailable"],
-  ] as const)(
-    "is final if the backend answers with %i %s, and has its code and sentence",
-    async ([status, code], { expect }) => {
-      const { session, call } = startWorld();
-      session.mockImplementation(async () => Response.json(refusal(status, code).body, { status }));
-      expect(await errorOf(call())).toMatchObject({
-        name: "UserGroupServiceError",
-        code,
-        status,
-        message: `It is ${code}.`,
-      });
-      expect(session).toHaveBeenCalledTimes(1);
-    },
-  );
+  ] as const)("is final if the backend answers with %i %s, and has its code and sentence", async ([status, code]) => {
+    const { session, call } = startWorld();
+    session.mockImplementation(async () => Response.json(refusal(status, code).body, { status }));
+    expect(await errorOf(call())).toMatchObject({
+      name: "UserGroupServiceError",
+      code,
+      status,
+      message: `It is ${code}.`,
+    });
+    expect(session).toHaveBeenCalledTimes(1);
+  });
 
-  it("is tried again if the backend has no session at the moment, after the time that it names", async ({ expect }) => {
+  it("is tried again if the backend has no session at the moment, after the time that it names", async () => {
     const { session, call, elapse, mintSession } = startWorld();
     const { status, body } = refusal(503, "service_unavailable");
     session.mockResolvedValueOnce(Response.json(body, { status, headers: { "Retry-After": "7" } }));
@@ -282,7 +279,7 @@ describe("a failed mint", () => {
     expect(session).toHaveBeenCalledTimes(2);
   });
 
-  it("is an unexpected answer if a proxy or a page for people is in the way", async ({ expect }) => {
+  it("is an unexpected answer if a proxy or a page for people is in the way", async () => {
     const { session, call } = startWorld({ retries: 0 });
     session.mockImplementation(async () => new Response("<h1>Bad gateway</h1>", { status: 502 }));
     expect(await errorOf(call())).toMatchObject({ code: "unexpected_answer", status: 502 });
@@ -290,7 +287,7 @@ describe("a failed mint", () => {
     expect(await errorOf(call())).toBeInstanceOf(TypeError);
   });
 
-  it("leaves the old session in use, and is repeated at ever shorter distances", async ({ expect }) => {
+  it("leaves the old session in use, and is repeated at ever shorter distances", async () => {
     const { session, presented, call, elapse } = startWorld({ retries: 0 });
     await call();
     const [first] = presented;
@@ -312,7 +309,7 @@ describe("a failed mint", () => {
     expect(new Set(presented)).toEqual(new Set([first]));
   });
 
-  it("lasts beyond the old session: calls wait for it, and for no other", async ({ expect }) => {
+  it("lasts beyond the old session: calls wait for it, and for no other", async () => {
     const { session, presented, call, elapse } = startWorld({ backoffMs: 10 * SECOND });
     await call();
     await elapse(299 * SECOND);
@@ -331,7 +328,7 @@ describe("a failed mint", () => {
     expect(new Set(presented).size).toBe(2);
   });
 
-  it("that never ends is a timeout", async ({ expect }) => {
+  it("that never ends is a timeout", async () => {
     const { session, call, elapse } = startWorld({ retries: 0, timeoutMs: 5 * SECOND });
     session.mockReturnValue(new Promise(() => {}));
     const outcome = errorOf(call());
@@ -353,7 +350,7 @@ describe("a failed mint", () => {
     ["a life that is a text", { token: "eyJ.secret.s", expires_in_seconds: "300" }],
     ["a life that is not a number", { token: "eyJ.secret.s", expires_in_seconds: Number.NaN }],
     ["no token", { expires_in_seconds: 300 }],
-  ])("is a clear error if it returns nonsense: %s", async ([, minted], { expect }) => {
+  ])("is a clear error if it returns nonsense: %s", async ([, minted]) => {
     const { session, call } = startWorld();
     session.mockResolvedValue(minted);
     const error = await errorOf(call());
@@ -362,7 +359,7 @@ describe("a failed mint", () => {
     expect(error).toBeInstanceOf(TypeError);
   });
 
-  it("is a clear error if its token cannot be a header", async ({ expect }) => {
+  it("is a clear error if its token cannot be a header", async () => {
     const { session, call, presented } = startWorld();
     session.mockResolvedValue({ token: "eyJ\n", expires_in_seconds: 300 });
     expect(await errorOf(call())).toEqual(new TypeError("Give token as ASCII, no blanks."));
@@ -370,7 +367,7 @@ describe("a failed mint", () => {
     expect(session).toHaveBeenCalledTimes(1);
   });
 
-  it("may also throw instead of rejecting", async ({ expect }) => {
+  it("may also throw instead of rejecting", async () => {
     const { session, call } = startWorld({ retries: 0 });
     const error = new Error("No backend.");
     session.mockImplementation(() => {
@@ -381,7 +378,7 @@ describe("a failed mint", () => {
 });
 
 describe("a 401", () => {
-  it("leads to one mint for all callers, and each call is sent once more", async ({ expect }) => {
+  it("leads to one mint for all callers, and each call is sent once more", async () => {
     const { session, presented, call, revoke } = startWorld();
     await call();
     revoke(presented[0]);
@@ -391,7 +388,7 @@ describe("a 401", () => {
     expect(new Set(presented).size).toBe(2);
   });
 
-  it("to the new session, too, is the error of the call", async ({ expect }) => {
+  it("to the new session, too, is the error of the call", async () => {
     const { session, presented, call, mintSession, revoke } = startWorld();
     session.mockImplementation(async () => {
       const minted = mintSession();
@@ -403,7 +400,7 @@ describe("a 401", () => {
     expect(presented).toHaveLength(2);
   });
 
-  it("to a session that another call has replaced leads to no mint", async ({ expect }) => {
+  it("to a session that another call has replaced leads to no mint", async () => {
     const { session, fetch, presented, call, revoke } = startWorld();
     await call();
     // The answer to the first of two calls comes after the second has renewed the session.
@@ -421,7 +418,7 @@ describe("a 401", () => {
     expect(session).toHaveBeenCalledTimes(2);
   });
 
-  it("while the session is being renewed leads to no second mint", async ({ expect }) => {
+  it("while the session is being renewed leads to no second mint", async () => {
     const { session, presented, call, elapse, revoke, mintSession } = startWorld();
     await call();
     await elapse(250 * SECOND);
@@ -436,7 +433,7 @@ describe("a 401", () => {
     expect(session).toHaveBeenCalledTimes(2);
   });
 
-  it("is not answered by a mint when the client has a token", async ({ expect }) => {
+  it("is not answered by a mint when the client has a token", async () => {
     const fetch = vi.fn(async () => {
       const { status, body } = refusal(401, "credential_revoked");
       return Response.json(body, { status });
@@ -446,7 +443,7 @@ describe("a 401", () => {
     expect(fetch).toHaveBeenCalledTimes(1);
   });
 
-  it.for([403, 404, 429, 500])("is no %d: that one mints nothing", async (status, { expect }) => {
+  it.for([403, 404, 429, 500])("is no %d: that one mints nothing", async (status) => {
     const { session, fetch, call } = startWorld({ retries: 0 });
     fetch.mockImplementation(async () => Response.json(refusal(status, "origin_not_allowed").body, { status }));
     expect(await errorOf(call())).toMatchObject({ code: "origin_not_allowed", status });
@@ -455,7 +452,7 @@ describe("a 401", () => {
 });
 
 describe("the current session", () => {
-  it("is minted, kept and renewed as for the calls", async ({ expect }) => {
+  it("is minted, kept and renewed as for the calls", async () => {
     const { session, viewer, call, presented, elapse } = startWorld();
     const first = await viewer.session();
     expect(first).toEqual({ token: expect.stringMatching(/^eyJ/), expiresInSeconds: 300 });
@@ -469,7 +466,7 @@ describe("the current session", () => {
     expect(session).toHaveBeenCalledTimes(2);
   });
 
-  it("is another one after a refusal, once for 20 callers", async ({ expect }) => {
+  it("is another one after a refusal, once for 20 callers", async () => {
     const { session, viewer } = startWorld();
     const { token: refused } = await viewer.session();
     const answers = await Promise.all(Array.from({ length: 20 }, () => viewer.session({ refused })));
@@ -479,7 +476,7 @@ describe("the current session", () => {
     expect(session).toHaveBeenCalledTimes(2);
   });
 
-  it("does not exist in a client that has a token, which has nothing to reset either", async ({ expect }) => {
+  it("does not exist in a client that has a token, which has nothing to reset either", async () => {
     const viewer = new ViewerClient({ url: "https://service.test", token: "eyJ.a.b" });
     expect(await errorOf(viewer.session())).toEqual(new TypeError("Give session, not token."));
     expect(() => viewer.reset()).toThrow(new TypeError("Give session, not token."));
@@ -489,13 +486,13 @@ describe("the current session", () => {
 describe("an aborted call", () => {
   const reason = new Error("Nobody waits any more.");
 
-  it("mints nothing if it is aborted before", async ({ expect }) => {
+  it("mints nothing if it is aborted before", async () => {
     const { session, call } = startWorld();
     expect(await errorOf(call(AbortSignal.abort(reason)))).toBe(reason);
     expect(session).not.toHaveBeenCalled();
   });
 
-  it("ends at once, and the mint goes on for the others", async ({ expect }) => {
+  it("ends at once, and the mint goes on for the others", async () => {
     const { session, call, elapse, mintSession } = startWorld();
     session.mockImplementation(async () => {
       await new Promise((resolve) => setTimeout(resolve, SECOND));
@@ -516,7 +513,7 @@ describe("an aborted call", () => {
 describe("a client that is reset", () => {
   const aborted = { name: "AbortError" };
 
-  it("rejects the calls in flight, and mints again for the next one", async ({ expect }) => {
+  it("rejects the calls in flight, and mints again for the next one", async () => {
     const { viewer, session, fetch, presented, call, elapse } = startWorld();
     await call();
     fetch.mockImplementationOnce(() => new Promise(() => {}));
@@ -534,7 +531,7 @@ describe("a client that is reset", () => {
     expect(vi.getTimerCount()).toBe(0);
   });
 
-  it("never presents what a mint in flight brings for the person before", async ({ expect }) => {
+  it("never presents what a mint in flight brings for the person before", async () => {
     const { viewer, session, presented, call, elapse } = startWorld();
     let deliver = (_: unknown) => {};
     session.mockReturnValueOnce(new Promise((resolve) => (deliver = resolve)));
@@ -551,7 +548,7 @@ describe("a client that is reset", () => {
     expect(presented).toEqual(["eyJ.after.s999999999", "eyJ.after.s999999999"]);
   });
 
-  it("never presents what a renewal in the background brings, and ends its retries", async ({ expect }) => {
+  it("never presents what a renewal in the background brings, and ends its retries", async () => {
     const { viewer, session, presented, call, elapse } = startWorld();
     await call();
     await elapse(250 * SECOND);
@@ -574,7 +571,7 @@ describe("a client that is reset", () => {
     expect(presented).not.toContain("eyJ.before.s999999999");
   });
 
-  it("does not send a call again that a 401 has refused", async ({ expect }) => {
+  it("does not send a call again that a 401 has refused", async () => {
     const { viewer, session, presented, call, elapse, revoke } = startWorld();
     await call();
     revoke(presented[0]);
@@ -603,7 +600,7 @@ describe("no session is in any error", () => {
     ["a code", async (leak) => Response.json(refusal(400, leak).body, { status: 400 })],
     ["a page of a proxy", async (leak) => new Response(leak, { status: 502, headers: { "X-Request-Id": leak } })],
     ["the error of fetch", (leak) => Promise.reject(new Error(leak, { cause: new Error(leak) }))],
-  ])("after %s that repeats it, and the one before", async ([, answer], { expect }) => {
+  ])("after %s that repeats it, and the one before", async ([, answer]) => {
     const { fetch, presented, call, elapse } = startWorld({ retries: 0 });
     await call();
     await elapse(300 * SECOND);
@@ -615,7 +612,7 @@ describe("no session is in any error", () => {
     expect(texts(error)).not.toContain("eyJ");
   });
 
-  it("nor does a client show it", async ({ expect }) => {
+  it("nor does a client show it", async () => {
     const viewer = new ViewerClient({
       url: "https://service.test",
       session: async () => ({ token: "eyJ.secret.s", expires_in_seconds: 300 }),
@@ -634,7 +631,7 @@ describe("options that cannot work are refused at once", () => {
     ["neither", { url }],
     ["a session that is no function", { url, session: { token: "eyJ.a.b", expires_in_seconds: 300 } }],
     ["null as session", { url, session: null }],
-  ])("%s", ([, options], { expect }) => {
+  ])("%s", ([, options]) => {
     expect(() => new ViewerClient(options as ViewerClientOptions)).toThrow(/^Give /);
   });
 });
@@ -671,7 +668,7 @@ describe("mintSession and endSessions", () => {
       { userGroupId: "acme", viewerId: "jane", reason: "signed out" },
       { user_group_id: "acme", viewer_id: "jane", reason: "signed out" },
     ],
-  ])("sends in the wire's names what %s is given, and only that: case %#", async (each, { expect }) => {
+  ])("sends in the wire's names what %s is given, and only that: case %#", async (each) => {
     const [method, path, input, sent] = each;
     const { url, received } = await standIn(() => answer);
     await groups(url)[method](input as never);
@@ -679,7 +676,7 @@ describe("mintSession and endSessions", () => {
     expect(JSON.parse(received[0]?.body ?? "")).toEqual(sent);
   });
 
-  it("returns the session in names of its own", async ({ expect }) => {
+  it("returns the session in names of its own", async () => {
     const { url } = await standIn(() => answer);
     expect(await groups(url).mintSession({ userGroupId: "acme" })).toEqual({
       ...{ token: "eyJ.a.b", expiresAt: SESSION.expires_at, expiresInSeconds: 300, maxStaleSeconds: 60 },
@@ -688,7 +685,7 @@ describe("mintSession and endSessions", () => {
 
   it.for([{}, { ...SESSION, token: 1 }, { ...SESSION, expires_in_seconds: "300" }])(
     "refuses an answer without a session: %j",
-    async (session, { expect }) => {
+    async (session) => {
       const { url } = await standIn(() => ({ status: 201, body: { success: 1, session } }));
       expect(await errorOf(groups(url).mintSession({ userGroupId: "acme" }))).toMatchObject({
         code: "unexpected_answer",
@@ -698,7 +695,7 @@ describe("mintSession and endSessions", () => {
 });
 
 describe("the file for pages", () => {
-  it("is at most 4 KiB when it is compressed, and has nothing of the server's calls", async ({ expect }) => {
+  it("is at most 4 KiB when it is compressed, and has nothing of the server's calls", async () => {
     const { outputFiles } = await build({
       entryPoints: ["client/src/viewer.ts"],
       bundle: true,
@@ -714,11 +711,11 @@ describe("the file for pages", () => {
     expect(file?.text).not.toMatch(/apiKey|operator|Idempotency|X-HTTP-Method-Override/);
   });
 
-  it("has the same ViewerClient and its error, and nothing else", ({ expect }) => {
+  it("has the same ViewerClient and its error, and nothing else", () => {
     expect({ ...viewerEntry }).toEqual({ ViewerClient, UserGroupServiceError });
   });
 
-  it("knows each refusal that its calls can get", ({ expect }) => {
+  it("knows each refusal that its calls can get", () => {
     /** Those that this client cannot cause: it sends well-formed calls to paths that exist. */
     const impossible = ["malformed_json", "malformed_request", "body_required", "unsupported_media_type"];
     const { "/api/viewer": view, "/api/viewer/query": query } = openapi.paths;
@@ -730,7 +727,7 @@ describe("the file for pages", () => {
     );
   });
 
-  it("is an entry of the package", ({ expect }) => {
+  it("is an entry of the package", () => {
     const { exports } = JSON.parse(readFileSync("client/package.json", "utf8"));
     expect(exports["./viewer"]).toEqual({ types: "./dist/viewer.d.ts", default: "./dist/viewer.js" });
   });

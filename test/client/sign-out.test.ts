@@ -1,5 +1,5 @@
 import { setTimeout as delay } from "node:timers/promises";
-import { describe, expect as expected, expectTypeOf, inject, it, onTestFinished, vi } from "vitest";
+import { describe, expect, expect as expected, expectTypeOf, inject, it, onTestFinished, vi } from "vitest";
 import { UserGroupClient, UserGroupServiceError, ViewerClient } from "../../client/src/index.ts";
 import { type SignOutHandlerOptions, sessionHandler, signOutHandler } from "../../client/src/server.ts";
 import { freePort } from "../support/node/free-port.ts";
@@ -18,7 +18,7 @@ describe("while the service has no answer, the person is signed out", () => {
   const startServer = SERVERS["plain Request and Response"];
   const clientOf = (address: string) => new UserGroupClient({ url: address, apiKey: "ugk_customer_x" });
 
-  it("if the group was deleted, which is no failure", async ({ expect }) => {
+  it("if the group was deleted, which is no failure", async () => {
     const { group } = await groups.ensure({ userGroupId: "deleted" });
     const site = await startSite(startServer, "deleted");
     await groups.removeByNumber({ teamId: group.teamId });
@@ -30,7 +30,7 @@ describe("while the service has no answer, the person is signed out", () => {
   it.for([
     ["it is down", async () => `http://127.0.0.1:${await freePort()}`, "network_error"],
     ["it hangs", async () => (await standIn(() => "silence")).url, "timeout"],
-  ] as const)("if %s, within 2 seconds", async ([, address, code], { expect }) => {
+  ] as const)("if %s, within 2 seconds", async ([, address, code]) => {
     const site = await startSite(startServer, "acme", clientOf(await address()));
     const { ms, ...answer } = await signOut(site);
     expect(answer).toEqual({ status: 204, cookies: ["sid=", "csrf="] });
@@ -39,7 +39,7 @@ describe("while the service has no answer, the person is signed out", () => {
     expect(site.onFailure).toHaveBeenCalledExactlyOnceWith(expect.objectContaining({ code }), "acme");
   });
 
-  it("if it refuses the API key", async ({ expect }) => {
+  it("if it refuses the API key", async () => {
     const site = await startSite(startServer, "acme", clientOf(url));
     expect(await signOut(site)).toMatchObject({ status: 204, cookies: ["sid=", "csrf="] });
     expect(site.onFailure).toHaveBeenCalledExactlyOnceWith(expect.objectContaining({ status: 401 }), "acme");
@@ -62,7 +62,7 @@ describe("tabs that ask every 20 ms", () => {
       },
     });
 
-  it("see nothing after the answer to the sign-out, in 20 of 20 runs", async ({ expect }) => {
+  it("see nothing after the answer to the sign-out, in 20 of 20 runs", async () => {
     for (let run = 0; run < 20; run += 1) {
       const customer = `asked ${run}`;
       await groups.ensure({ userGroupId: customer });
@@ -92,7 +92,7 @@ describe("tabs that ask every 20 ms", () => {
 });
 
 describe("when somebody else signs in on the same browser", () => {
-  it("a mint in flight of the person before reaches nobody", async ({ expect }) => {
+  it("a mint in flight of the person before reaches nobody", async () => {
     const [first, second] = [await groups.ensure({ userGroupId: "a" }), await groups.ensure({ userGroupId: "b" })];
     const signIns = new Map<string, Person>([["sid=a", { id: "ann", customer: "a" }]]);
     let cookie = "sid=a";
@@ -171,7 +171,7 @@ describe("signOutHandler", () => {
     return { calls, answer, endSessions, onFailure, handler };
   }
 
-  it("ends the own sign-in first, so that an open page mints no session afterwards", async ({ expect }) => {
+  it("ends the own sign-in first, so that an open page mints no session afterwards", async () => {
     const { handler, calls, answer, endSessions } = startHandler();
     expect(await handler(post({ Origin: ORIGIN }))).toBe(answer);
     expect(calls).toEqual(["user", "signOut", "endSessions"]);
@@ -185,20 +185,20 @@ describe("signOutHandler", () => {
     ["a GET", new Request(`${ORIGIN}/sign-out`), 405, "method_not_allowed"],
     ["a page of another site", post({ Origin: "https://thief.example" }), 403, "origin_not_allowed"],
     ["a sandboxed frame", post({ Origin: "null" }), 403, "origin_not_allowed"],
-  ] as const)("refuses %s, and signs nobody out", async ([, request, status, code], { expect }) => {
+  ] as const)("refuses %s, and signs nobody out", async ([, request, status, code]) => {
     const { handler, calls } = startHandler();
     const response = await handler(request);
     expect([response.status, await refusalIn(response), calls]).toEqual([status, code, []]);
   });
 
-  it.for([undefined, null])("only runs signOut if nobody is signed in: %s", async (nobody, { expect }) => {
+  it.for([undefined, null])("only runs signOut if nobody is signed in: %s", async (nobody) => {
     const { handler, calls, answer, onFailure } = startHandler({ user: () => nobody });
     expect(await handler(post())).toBe(answer);
     expect(calls).toEqual(["signOut"]);
     expect(onFailure).not.toHaveBeenCalled();
   });
 
-  it("ends nothing for a person without a customer", async ({ expect }) => {
+  it("ends nothing for a person without a customer", async () => {
     const { handler, endSessions, onFailure } = startHandler({ customer: () => undefined });
     expect((await handler(post())).status).toBe(200);
     expect([endSessions.mock.calls.length, onFailure.mock.calls.length]).toEqual([0, 0]);
@@ -219,7 +219,7 @@ describe("signOutHandler", () => {
     ["a customer that throws", { customer: fail }, [bug, undefined]],
     ["a user that throws", { user: fail }, [bug, undefined]],
     ["a client that throws", { client: { endSessions: fail } }, [bug, "signed out"]],
-  ])("answers, ends no session of others, and reports %s", async ([, options, reported], { expect }) => {
+  ])("answers, ends no session of others, and reports %s", async ([, options, reported]) => {
     const { handler, answer, endSessions, onFailure } = startHandler(options);
     expect(await handler(post())).toBe(answer);
     expect(endSessions).not.toHaveBeenCalled();
@@ -230,7 +230,7 @@ describe("signOutHandler", () => {
     ["a customer", { customer: () => new Promise(() => {}) }],
     ["a viewer", { viewer: () => new Promise(() => {}) }],
     ["a client", { client: { endSessions: () => new Promise(() => {}) } }],
-  ])("answers after 2 seconds if %s hangs", async ([, options], { expect }) => {
+  ])("answers after 2 seconds if %s hangs", async ([, options]) => {
     vi.useFakeTimers();
     onTestFinished(() => {
       vi.useRealTimers();
@@ -246,14 +246,14 @@ describe("signOutHandler", () => {
     ["throws", fail],
     ["rejects", () => Promise.reject(bug)],
     ["hangs", () => new Promise(() => {})],
-  ])("answers if onFailure %s", async ([, onFailure], { expect }) => {
+  ])("answers if onFailure %s", async ([, onFailure]) => {
     const logged = vi.spyOn(console, "error").mockImplementation(() => {});
     onTestFinished(() => logged.mockRestore());
     const { handler, answer } = startHandler({ viewer: fail, onFailure });
     expect(await handler(post())).toBe(answer);
   });
 
-  it("logs a failure in one line without a stack trace", async ({ expect }) => {
+  it("logs a failure in one line without a stack trace", async () => {
     const logged = vi.spyOn(console, "error").mockImplementation(() => {});
     onTestFinished(() => logged.mockRestore());
     const failure = new UserGroupServiceError("network_error", "The service did not respond.");
@@ -264,7 +264,7 @@ describe("signOutHandler", () => {
     ]);
   });
 
-  it("leaves a signOut that fails to the server's own handling, since nobody is signed out", async ({ expect }) => {
+  it("leaves a signOut that fails to the server's own handling, since nobody is signed out", async () => {
     const { handler, endSessions } = startHandler({ signOut: fail });
     await expect(handler(post())).rejects.toBe(bug);
     expect(endSessions).not.toHaveBeenCalled();

@@ -1,6 +1,6 @@
 import { getEventListeners } from "node:events";
 import { inspect } from "node:util";
-import { afterEach, describe, it, vi } from "vitest";
+import { afterEach, describe, expect, it, vi } from "vitest";
 import {
   type CallOptions,
   type ConnectionOptions,
@@ -139,38 +139,32 @@ describe("when the outcome of a try is unknown", () => {
     return { tries: fetched.mock.calls.length, code, status };
   };
 
-  it.for(UNKNOWN)(
-    "after %s a call that may be repeated is tried three times, and another once",
-    async (each, { expect }) => {
-      const [name, start, code] = each;
-      const timeoutMs = code === "timeout" ? 30 : 10_000;
-      const [digits] = /\d{3}/.exec(name) ?? [];
-      const status = digits === undefined ? undefined : Number(digits);
-      const { url } = await start();
-      expect(await triesOf(RETRYABLE[0][1], url, timeoutMs)).toEqual({ tries: 3, code, status });
-      expect(await triesOf(NOT_RETRYABLE[0][1], url, timeoutMs)).toEqual({ tries: 1, code, status });
-    },
-  );
+  it.for(UNKNOWN)("after %s a call that may be repeated is tried three times, and another once", async (each) => {
+    const [name, start, code] = each;
+    const timeoutMs = code === "timeout" ? 30 : 10_000;
+    const [digits] = /\d{3}/.exec(name) ?? [];
+    const status = digits === undefined ? undefined : Number(digits);
+    const { url } = await start();
+    expect(await triesOf(RETRYABLE[0][1], url, timeoutMs)).toEqual({ tries: 3, code, status });
+    expect(await triesOf(NOT_RETRYABLE[0][1], url, timeoutMs)).toEqual({ tries: 1, code, status });
+  });
 
-  it.for(RETRYABLE)("%s is tried three times", async ([, call], { expect }) => {
+  it.for(RETRYABLE)("%s is tried three times", async ([, call]) => {
     const { url } = await standIn(() => "drop");
     expect(await triesOf(call, url, 10_000)).toMatchObject({ tries: 3, code: "network_error" });
   });
 
-  it.for(NOT_RETRYABLE)(
-    "%s is sent once by a runtime that retries requests with strings",
-    async ([, call], { expect }) => {
-      const { url, received } = await standIn(() => "drop");
-      const likeDeno: Fetch = (to, init) =>
-        fetch(to, init).catch((error) => (typeof init.body === "string" ? fetch(to, init) : Promise.reject(error)));
-      expect((await errorOf(call(clientsOf(url, { fetch: likeDeno })))).code).toBe("network_error");
-      expect(received).toHaveLength(1);
-      // A body with a length is not a stream; some releases of Node hide a 401 to a stream.
-      expect(Number(received[0]?.headers["content-length"] ?? 0)).toBe(received[0]?.body.length);
-    },
-  );
+  it.for(NOT_RETRYABLE)("%s is sent once by a runtime that retries requests with strings", async ([, call]) => {
+    const { url, received } = await standIn(() => "drop");
+    const likeDeno: Fetch = (to, init) =>
+      fetch(to, init).catch((error) => (typeof init.body === "string" ? fetch(to, init) : Promise.reject(error)));
+    expect((await errorOf(call(clientsOf(url, { fetch: likeDeno })))).code).toBe("network_error");
+    expect(received).toHaveLength(1);
+    // A body with a length is not a stream; some releases of Node hide a 401 to a stream.
+    expect(Number(received[0]?.headers["content-length"] ?? 0)).toBe(received[0]?.body.length);
+  });
 
-  it("an unreachable service is reported with the message of the runtime", async ({ expect }) => {
+  it("an unreachable service is reported with the message of the runtime", async () => {
     const error = await errorOf(groups("http://127.0.0.1:1").ensure({ userGroupId: "a" }));
     expect(error).toMatchObject({ code: "network_error", issues: [] });
     expect(error.status).toBeUndefined();
@@ -180,7 +174,7 @@ describe("when the outcome of a try is unknown", () => {
 
 it.for([...RETRYABLE, ...NOT_RETRYABLE])(
   "%s is tried again after a 429, which the service sends before it changes anything",
-  async ([, call], { expect }) => {
+  async ([, call]) => {
     const { url, received } = await standIn(() => refusal(429, "rate_limited", {}, AT_ONCE));
     expect(await errorOf(call(clientsOf(url, { retries: 2 })))).toMatchObject({ code: "rate_limited", status: 429 });
     expect(received).toHaveLength(3);
@@ -188,13 +182,13 @@ it.for([...RETRYABLE, ...NOT_RETRYABLE])(
   },
 );
 
-it.for([400, 401, 403, 404, 409, 412, 413, 415, 422, 500, 501, 505])("a %d is final", async (status, { expect }) => {
+it.for([400, 401, 403, 404, 409, 412, 413, 415, 422, 500, 501, 505])("a %d is final", async (status) => {
   const { url, received } = await standIn(() => refusal(status, "internal_error"));
   expect(await errorOf(groups(url).ensure({ userGroupId: "a" }))).toMatchObject({ status, requestId: "the-request" });
   expect(received).toHaveLength(1);
 });
 
-it("returns the response to a later try", async ({ expect }) => {
+it("returns the response to a later try", async () => {
   const replies: Reply[] = ["drop", refusal(503, "directory_unavailable", {}, AT_ONCE), ok(ENSURED)];
   const { url, received } = await standIn((_, count) => replies[count - 1] ?? "drop");
   expect((await groups(url).ensure({ userGroupId: "a" })).group.userGroupId).toBe("a");
@@ -207,7 +201,7 @@ it.for<[string, Options, Reply, string]>([
   ["when retries is 0", { retries: 0 }, "drop", "network_error"],
   // A longer wait than `waitMsMax` is left to the caller.
   ["when it has to wait", {}, refusal(429, "rate_limited", {}, { "Retry-After": "61" }), "rate_limited"],
-])("tries once %s", async ([, options, reply, code], { expect }) => {
+])("tries once %s", async ([, options, reply, code]) => {
   const { url, received } = await standIn(() => reply);
   expect((await errorOf(groups(url, options).get({ teamId: 1 }))).code).toBe(code);
   expect(received).toHaveLength(1);
@@ -227,7 +221,7 @@ describe("a rotation, a delete and a restore", () => {
     return { url, received, answers };
   };
 
-  it("act once, although the first response was lost", async ({ expect }) => {
+  it("act once, although the first response was lost", async () => {
     const { url, received, answers } = await actsOnce();
     const rotated = await groups(url).rotateToken({ currentToken: TOKEN, graceSeconds: 5 });
     expect(rotated.name).toBe(`1: {"current_token":"${TOKEN}","grace_seconds":5}`);
@@ -242,7 +236,7 @@ describe("a rotation, a delete and a restore", () => {
     expect([...answers.keys()].every((key) => /^[\da-f-]{36}$/.test(key))).toBe(true);
   });
 
-  it("act once by number, although the first response was lost", async ({ expect }) => {
+  it("act once by number, although the first response was lost", async () => {
     const { url, received, answers } = await actsOnce();
     const client = environment(url);
     const group = await client.rotateTokenByNumber({ teamId: 1, graceSeconds: 5 });
@@ -253,7 +247,7 @@ describe("a rotation, a delete and a restore", () => {
     expect(answers.size).toBe(3);
   });
 
-  it("go on in a full environment without a key, unless the caller has given it", async ({ expect }) => {
+  it("go on in a full environment without a key, unless the caller has given it", async () => {
     const { url, received } = await standIn(({ headers }) =>
       headers["idempotency-key"] === undefined
         ? ok({ success: 1, user_group: LISTED })
@@ -270,7 +264,7 @@ describe("a rotation, a delete and a restore", () => {
     ]);
   });
 
-  it("send the caller's key, and fail if another call has used it", async ({ expect }) => {
+  it("send the caller's key, and fail if another call has used it", async () => {
     const { url, received } = await standIn(() => refusal(422, "idempotency_key_reused"));
     const error = await errorOf(groups(url).rotateToken({ currentToken: TOKEN }, { idempotencyKey: "mine" }));
     expect(error.code).toBe("idempotency_key_reused");
@@ -283,7 +277,7 @@ it.for<[string, Options, random: number, headers: () => Record<string, string>, 
   ["at least as long as a Retry-After in seconds", {}, 0, () => ({ "Retry-After": "7" }), [7000]],
   ["as long as a date", {}, 0, () => ({ "Retry-After": new Date(Date.now() + 7000).toUTCString() }), [7000]],
   ["no longer than waitMsMax", { backoffMs: 1000, waitMsMax: 1000 }, 0.9, () => ({ "Retry-After": "1" }), [1000]],
-])("waits between tries %s", async ([, options, random, headersOf, waitsMs], { expect }) => {
+])("waits between tries %s", async ([, options, random, headersOf, waitsMs]) => {
   vi.useFakeTimers({ now: Date.UTC(2030, 0, 1) });
   vi.spyOn(Math, "random").mockReturnValue(random);
   const headers = headersOf();
@@ -314,7 +308,7 @@ it.for<[string, number | undefined]>([
   ["abc 5", undefined],
   ["2030-01-01", undefined],
   ["", undefined],
-])("reads Retry-After: %j as %s milliseconds", async ([header, retryAfterMs], { expect }) => {
+])("reads Retry-After: %j as %s milliseconds", async ([header, retryAfterMs]) => {
   vi.useFakeTimers({ now: Date.UTC(2030, 0, 1), toFake: ["Date"] });
   const headers = { get: (name: string) => (name === "Retry-After" ? header : null) };
   const fetch = async () => ({ ...refusal(503, "directory_unavailable"), headers, text: async () => "{}" });
@@ -325,7 +319,7 @@ it.for<[string, number | undefined]>([
   expect(error.retryAfterMs).toBe(retryAfterMs);
 });
 
-it("does not call the given fetch as a method, which browsers refuse", async ({ expect }) => {
+it("does not call the given fetch as a method, which browsers refuse", async () => {
   const owners: unknown[] = [];
   const fetch = async function (this: unknown) {
     owners.push(this);
@@ -338,13 +332,13 @@ it("does not call the given fetch as a method, which browsers refuse", async ({ 
 describe("aborting rejects with the signal's reason", () => {
   const reason = new Error("Nobody waits any more.");
 
-  it.for([...RETRYABLE, ...NOT_RETRYABLE])("before the first try of %s", async ([, call], { expect }) => {
+  it.for([...RETRYABLE, ...NOT_RETRYABLE])("before the first try of %s", async ([, call]) => {
     const { url, received } = await standIn(() => "drop");
     await expect(call(clientsOf(url), { signal: AbortSignal.abort(reason) })).rejects.toBe(reason);
     expect(received).toHaveLength(0);
   });
 
-  it("during a try, also when fetch ignores the signal", async ({ expect }) => {
+  it("during a try, also when fetch ignores the signal", async () => {
     for (const deaf of [false, true]) {
       const controller = new AbortController();
       const { url, received } = await standIn(() => {
@@ -361,7 +355,7 @@ describe("aborting rejects with the signal's reason", () => {
     }
   });
 
-  it("at once between tries, and leaves no timer and no listener", async ({ expect }) => {
+  it("at once between tries, and leaves no timer and no listener", async () => {
     vi.useFakeTimers();
     const controller = new AbortController();
     const remove = vi.spyOn(controller.signal, "removeEventListener");
@@ -376,7 +370,7 @@ describe("aborting rejects with the signal's reason", () => {
     expect(remove).toHaveBeenCalledTimes(2);
   });
 
-  it("of many calls with one signal, which has one listener for them", async ({ expect }) => {
+  it("of many calls with one signal, which has one listener for them", async () => {
     const controller = new AbortController();
     const { url, received } = await standIn(() => "silence");
     const calls = Array.from({ length: 11 }, () => groups(url).ensure({ userGroupId: "a" }, controller));
@@ -388,7 +382,7 @@ describe("aborting rejects with the signal's reason", () => {
     expect(getEventListeners(controller.signal, "abort")).toHaveLength(0);
   });
 
-  it("of one call, and not of another with a signal of its own", async ({ expect }) => {
+  it("of one call, and not of another with a signal of its own", async () => {
     const [mine, other] = [new AbortController(), new AbortController()];
     const { url, received } = await standIn(({ body }) => (body.includes("mine") ? "silence" : ok(ENSURED)));
     const aborted = groups(url).ensure({ userGroupId: "mine" }, mine);
@@ -400,7 +394,7 @@ describe("aborting rejects with the signal's reason", () => {
     expect(getEventListeners(other.signal, "abort")).toHaveLength(0);
   });
 
-  it("at once for a value that is not a signal, and leaves no timer", async ({ expect }) => {
+  it("at once for a value that is not a signal, and leaves no timer", async () => {
     vi.useFakeTimers();
     const call = groups("https://service.test").ensure({ userGroupId: "a" }, { signal: {} as AbortSignal });
     await expect(call).rejects.toThrow(TypeError);
@@ -412,7 +406,7 @@ describe("a list", () => {
   const page = (ids: string[], next_cursor: string | null) =>
     ok({ success: 1, user_groups: ids.map((id) => ({ ...LISTED, provided_id: id })), next_cursor }, {});
 
-  it("reads all pages, empty ones too, each when it is needed", async ({ expect }) => {
+  it("reads all pages, empty ones too, each when it is needed", async () => {
     const pages = [page(["a", "b"], "one +/="), page([], "two"), page(["c"], null)];
     const { url, received } = await standIn((_, count) => pages[count - 1] ?? "drop");
     const list = groups(url).list({ prefix: "ä&", pageSize: 2 });
@@ -438,7 +432,7 @@ describe("a list", () => {
     expect(received.every(({ method, path }) => method === "GET" && path.startsWith("/api/user_groups?"))).toBe(true);
   });
 
-  it("ends in the middle of a page, and after the last group, if aborted", async ({ expect }) => {
+  it("ends in the middle of a page, and after the last group, if aborted", async () => {
     const reason = new Error("Enough.");
     const { url } = await standIn(() => page(["a", "b"], null));
     for (const most of [1, 2]) {
@@ -455,7 +449,7 @@ describe("a list", () => {
     }
   });
 
-  it("ends when a page's cursor names the page itself", async ({ expect }) => {
+  it("ends when a page's cursor names the page itself", async () => {
     const { url, received } = await standIn(() => page(["a"], "same"));
     expect((await errorOf(Array.fromAsync(groups(url).list()))).code).toBe("unexpected_answer");
     expect(received).toHaveLength(2);
@@ -469,7 +463,7 @@ describe("an operator's calls", () => {
   it.for([
     [null, "untagged"],
     ["Testing", "Testing"],
-  ] as const)("name the environment %s in the query", async ([tag, named], { expect }) => {
+  ] as const)("name the environment %s in the query", async ([tag, named]) => {
     const { url, received } = await standIn(({ path }) =>
       ok({
         ...{ success: 1, user_group: LISTED, user_groups: [LISTED], next_cursor: path.includes("events") ? "x" : null },
@@ -516,7 +510,7 @@ describe("an operator's calls", () => {
     expect(received.every(({ headers }) => headers["x-http-method-override"] === undefined)).toBe(true);
   });
 
-  it("go through all pages of environments", async ({ expect }) => {
+  it("go through all pages of environments", async () => {
     const one = { workspace: "acme", environment: null, location: "weur", created_at: "2026-01-01T00:00:00.000Z" };
     const pageOf = (environments: object[], cursor: string | null) =>
       ok({ success: 1, environments, next_cursor: cursor });
@@ -532,7 +526,7 @@ describe("an operator's calls", () => {
     ]);
   });
 
-  it("read the events of operators and environments in the deployment's feed", async ({ expect }) => {
+  it("read the events of operators and environments in the deployment's feed", async () => {
     const actor = { kind: "operator", id: 2, name: "anna" };
     const event = { id: 1, at: "2026-01-01T00:00:00.000Z", actor, request_id: "r" };
     const events = [
@@ -548,7 +542,7 @@ describe("an operator's calls", () => {
     expect(requestsOf(received)).toEqual(["GET /api/events"]);
   });
 
-  it("send scopes and the location of a key, and read a key without access", async ({ expect }) => {
+  it("send scopes and the location of a key, and read a key without access", async () => {
     const apiKey = {
       ...{ id: 1, workspace: "acme", environment: null, name: "k", access: null, scopes: ["groups:read", "new:scope"] },
       ...{ created_at: "now", expires_at: null, last_used_at: null, revoked_at: null },
@@ -564,7 +558,7 @@ describe("an operator's calls", () => {
 it.for([
   ["required_scope", "groups:write", { requiredScope: "groups:write", requiredRole: undefined }],
   ["required_role", "support", { requiredScope: undefined, requiredRole: "support" }],
-] as const)("has the %s of a refusal", async ([field, value, expected], { expect }) => {
+] as const)("has the %s of a refusal", async ([field, value, expected]) => {
   const { url } = await standIn(() => refusal(403, "insufficient_access", { [field]: value }));
   expect(await errorOf(groups(url).ensure({ userGroupId: "a" }))).toMatchObject({
     code: "insufficient_access",
@@ -574,7 +568,7 @@ it.for([
   });
 });
 
-it("does not take an id that contains ugo_ for a credential", async ({ expect }) => {
+it("does not take an id that contains ugo_ for a credential", async () => {
   const { url } = await standIn(() => refusal(404, "user_group_not_found", { message: "No hugo_boss." }));
   expect((await errorOf(groups(url).ensure({ userGroupId: "a" }))).message).toBe("No hugo_boss.");
 });
@@ -596,7 +590,7 @@ describe("an unexpected response", () => {
       refusal(422, "invalid_body", { issues: [{ path: [{ toString: 0 }], message: "" }] }),
     ],
     ["an error page", { status: 500, body: "<html>" }],
-  ])("is refused: %s", async ([, reply], { expect }) => {
+  ])("is refused: %s", async ([, reply]) => {
     const { url, received } = await standIn(() => reply);
     const error = await errorOf(groups(url).ensure({ userGroupId: "a" }));
     expect(error.code).toBe("unexpected_answer");
@@ -604,7 +598,7 @@ describe("an unexpected response", () => {
     expect(received).toHaveLength(1);
   });
 
-  it("fails the calls of viewers, too", async ({ expect }) => {
+  it("fails the calls of viewers, too", async () => {
     const user_group = { ...GROUP, mapping: { sales: "warehouse" } };
     const view = (fields: object) =>
       standIn(() => ok({ success: 1, user_group: { ...user_group, ...fields }, variables: {} })).then(({ url }) =>
@@ -615,7 +609,7 @@ describe("an unexpected response", () => {
     expect((await errorOf(view({ api_environment_tag: "Other" }))).code).toBe("unexpected_answer");
   });
 
-  it("a redirect is not followed, whatever its target is", async ({ expect }) => {
+  it("a redirect is not followed, whatever its target is", async () => {
     const other = await standIn(() => ok(ENSURED));
     const { url, received } = await standIn(() => ({ status: 307, headers: { Location: other.url } }));
     const error = await errorOf(groups(url).ensure({ userGroupId: "a" }));
@@ -627,7 +621,7 @@ describe("an unexpected response", () => {
 describe("a group without its token, as for a key with read access", () => {
   const { token: _, ...tokenless } = GROUP;
 
-  it("is returned by ensure and update without the field", async ({ expect }) => {
+  it("is returned by ensure and update without the field", async () => {
     const { url } = await standIn(() => ok({ ...ENSURED, user_group: tokenless }));
     const expected = { teamId: 1, userGroupId: "a", name: "a", properties: null, etag: '"1.1"' };
     expect((await groups(url).ensure({ userGroupId: "a" })).group).toStrictEqual(expected);
@@ -635,7 +629,7 @@ describe("a group without its token, as for a key with read access", () => {
     expect(updated).toStrictEqual({ ...expected, apiEnvironmentTag: null });
   });
 
-  it("a rotation fails without a token that is a string", async ({ expect }) => {
+  it("a rotation fails without a token that is a string", async () => {
     for (const group of [tokenless, { ...GROUP, token: null }]) {
       const { url } = await standIn(() => ok({ success: 1, user_group: group }));
       const error = await errorOf(groups(url).rotateToken({ currentToken: TOKEN }));
@@ -643,7 +637,7 @@ describe("a group without its token, as for a key with read access", () => {
     }
   });
 
-  it("is refused as an argument where a call needs the token", async ({ expect }) => {
+  it("is refused as an argument where a call needs the token", async () => {
     const { url, received } = await standIn(() => ok({ ...ENSURED, user_group: tokenless }));
     const { group } = await groups(url).ensure({ userGroupId: "a" });
     await expect(groups(url).rotateToken({ currentToken: group.token })).rejects.toThrow(/write access/);
@@ -653,7 +647,7 @@ describe("a group without its token, as for a key with read access", () => {
   });
 });
 
-it("names the first issues of an invalid body, and how many more there are", async ({ expect }) => {
+it("names the first issues of an invalid body, and how many more there are", async () => {
   const issues = Array.from({ length: 5 }, (_, index) => ({
     path: ["mapping", `${index}${"x".repeat(100)}`],
     message: "Fix it.",
@@ -667,7 +661,7 @@ it("names the first issues of an invalid body, and how many more there are", asy
   expect(error.issues).toEqual(issues);
 });
 
-it("returns the service's refusal of a token that is not a string", async ({ expect }) => {
+it("returns the service's refusal of a token that is not a string", async () => {
   const { url } = await standIn(() =>
     refusal(422, "invalid_body", { issues: [{ path: ["current_token"], message: "No." }] }),
   );
@@ -677,7 +671,7 @@ it("returns the service's refusal of a token that is not a string", async ({ exp
   }
 });
 
-it("restores the strong ETag that a compressing proxy weakened", async ({ expect }) => {
+it("restores the strong ETag that a compressing proxy weakened", async () => {
   const { url, received } = await standIn(() => ok(ENSURED, { ETag: 'W/"1.7"' }));
   const { group } = await groups(url).ensure({ userGroupId: "a" });
   expect(group.etag).toBe('"1.7"');
@@ -685,7 +679,7 @@ it("restores the strong ETag that a compressing proxy weakened", async ({ expect
   expect(received[1]).toMatchObject({ method: "PUT", headers: { "if-match": '"1.7"' } });
 });
 
-it("sends the calls of viewers with headers that browsers may send, and no others", async ({ expect }) => {
+it("sends the calls of viewers with headers that browsers may send, and no others", async () => {
   const sent: RequestInit[] = [];
   const fetch = async (_: string, init: RequestInit) => {
     sent.push(init);
@@ -719,7 +713,7 @@ describe("an argument that cannot work is refused before any call", () => {
     ["a time limit of more than a day", { timeoutMs: 24 * 60 * 60 * 1000 + 1 }],
     ["a negative backoff", { backoffMs: -1 }],
     ["a fetch that is not a function", { fetch: 5 as unknown as Fetch }],
-  ])("%s", ([, options], { expect }) => {
+  ])("%s", ([, options]) => {
     const make = () => new UserGroupClient({ url: "https://service.test", apiKey: API_KEY, ...options });
     expect(make).toThrow(TypeError);
     expect(make).toThrow(/^Give (?!.*hidden)/);
@@ -727,12 +721,12 @@ describe("an argument that cannot work is refused before any call", () => {
 
   it.for(["http://localhost:8787", "http://127.0.0.2", "http://[::1]:80/", "https://service.test/"])(
     "but not %s",
-    (url, { expect }) => {
+    (url) => {
       expect(groups(url)).toBeInstanceOf(UserGroupClient);
     },
   );
 
-  it("but not the address of a container to which HTTP is allowed", async ({ expect }) => {
+  it("but not the address of a container to which HTTP is allowed", async () => {
     const called: string[] = [];
     const fetch: Fetch = async (url) => {
       called.push(url);
@@ -749,7 +743,7 @@ describe("an argument that cannot work is refused before any call", () => {
 
   it.for(["", "two words", "line\nbreak", "ünicode", undefined as unknown as string])(
     "a credential that cannot be a header: %j",
-    (apiKey, { expect }) => {
+    (apiKey) => {
       const make = () => new UserGroupClient({ url: "https://service.test", apiKey });
       expect(make).toThrow(new TypeError("Give apiKey as ASCII, no blanks."));
     },
@@ -757,7 +751,7 @@ describe("an argument that cannot work is refused before any call", () => {
 
   it.for<unknown>(["../user", "1", 0, -1, 1.5, Number.NaN, 2 ** 53, "", null, undefined, { toString: () => "1" }])(
     "the number %j of a key, an operator or a group",
-    async (number, { expect }) => {
+    async (number) => {
       const { url, received } = await standIn(() => ok({ success: 1 }));
       const id = number as number;
       const teamId = id;
@@ -776,7 +770,7 @@ describe("an argument that cannot work is refused before any call", () => {
     },
   );
 
-  it("a value that a header, JSON or a URL cannot hold unchanged", async ({ expect }) => {
+  it("a value that a header, JSON or a URL cannot hold unchanged", async () => {
     const properties = (value: unknown) => ({ userGroupId: "a", properties: { deep: value } as JsonObject });
     const { url, received } = await standIn(() => ok(ENSURED));
     const client = groups(url);
@@ -846,7 +840,7 @@ describe("no credential is in any error", () => {
     ],
   ];
 
-  it.for(LEAKY)("after %s", async ([, answer], { expect }) => {
+  it.for(LEAKY)("after %s", async ([, answer]) => {
     for (const [secret, call] of CALLS) {
       const leak = `${secret} ${API_KEY} ugk_customer_${"k".repeat(60)} ugo_${"k".repeat(59)}`;
       const error = await errorOf(call({ fetch: () => answer(leak), retries: 0, timeoutMs: 20 }));
@@ -857,7 +851,7 @@ describe("no credential is in any error", () => {
     }
   });
 
-  it("nor does a client show it", ({ expect }) => {
+  it("nor does a client show it", () => {
     for (const client of [groups(SERVICE), viewer(SERVICE), operator(SERVICE), environment(SERVICE)])
       expect(/[kto]{20}/.test(textsOf(client))).toBe(false);
   });

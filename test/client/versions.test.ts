@@ -1,4 +1,4 @@
-import { describe, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { OperatorClient, UserGroupClient, ViewerClient } from "../../client/src/index.ts";
 import { standIn } from "../support/node/stand-in.ts";
 
@@ -59,14 +59,14 @@ describe("a service of another version", () => {
   const answering = (body: unknown) =>
     standIn(() => ({ status: 200, headers: { ETag: '"1.1"' }, body: { success: 1, ...Object(body) } }));
 
-  it.for(READS)("may have more fields in its answers: %s", async ([, body, read], { expect }) => {
+  it.for(READS)("may have more fields in its answers: %s", async ([, body, read]) => {
     const { url } = await answering(body);
     const { url: newer } = await answering(mapObjects(body, (object) => ({ ...object, is_new: { a: [1] } })));
     const withoutVariables = (result: unknown) => ({ ...Object(result), variables: undefined });
     expect(withoutVariables(await read(newer))).toEqual(withoutVariables(await read(url)));
   });
 
-  it.for(READS)("may lack fields that can be null: %s", async ([, body, read], { expect }) => {
+  it.for(READS)("may lack fields that can be null: %s", async ([, body, read]) => {
     const { url } = await answering(body);
     const { url: older } = await answering(
       mapObjects(body, (object) =>
@@ -78,7 +78,7 @@ describe("a service of another version", () => {
     expect(await read(older)).toEqual(await read(url));
   });
 
-  it.for(ESSENTIAL)("must not lack %s", async (name, { expect }) => {
+  it.for(ESSENTIAL)("must not lack %s", async (name) => {
     const without = (object: object) => Object.fromEntries(Object.entries(object).filter(([key]) => key !== name));
     const { url } = await answering(
       mapObjects({ user_groups: [LISTED], api_keys: [API_KEY_BODY], next_cursor: null }, without),

@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import pg from "pg";
-import { afterAll, beforeAll, describe, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type Pool, type PoolClient, withSession } from "../../client/src/postgres.ts";
 import { hasPostgres, type Postgres, startPostgres } from "../support/node/postgres.ts";
 
@@ -25,11 +25,11 @@ describe("withSession", () => {
     ["a role with SQL in it", sessionOf(1), { role: "dashboard; RESET ROLE" }, /role must be the name of a role/],
     ["no role", sessionOf(1), { role: "none" }, /role must be the name of a role/],
     ["a setting of PostgreSQL", sessionOf(1), { setting: "search_path" }, /setting must be the name of a setting/],
-  ] as const)("refuses %s before it takes a connection", async ([, session, options, message], { expect }) => {
+  ] as const)("refuses %s before it takes a connection", async ([, session, options, message]) => {
     await expect(withSession(CLOSED, session, () => 1, { audience, ...options })).rejects.toThrow(message);
   });
 
-  it("gives a connection back once, and destroys one whose transaction may be open", async ({ expect }) => {
+  it("gives a connection back once, and destroys one whose transaction may be open", async () => {
     const outcomesOf = async (failing: string) => {
       const released: unknown[] = [];
       const client: PoolClient = {
@@ -93,12 +93,12 @@ describe.skipIf(!hasPostgres)(`withSession on a server${skipped}`, () => {
     { role: "backend", claims: "" },
   ];
 
-  it("shows each customer their own rows, and leaves nothing", async ({ expect }) => {
+  it("shows each customer their own rows, and leaves nothing", async () => {
     expect(await Promise.all([1, 2, 3].map((teamId) => as(teamId, amounts)))).toEqual([[10], [20], []]);
     expect(await left()).toEqual(CLEAN);
   });
 
-  it("rolls back if the work fails, and leaves nothing", async ({ expect }) => {
+  it("rolls back if the work fails, and leaves nothing", async () => {
     const add = async (client: pg.PoolClient) => {
       await client.query("INSERT INTO orders (customer, amount) VALUES (1, 11)");
       throw new Error("changed my mind");
@@ -109,13 +109,13 @@ describe.skipIf(!hasPostgres)(`withSession on a server${skipped}`, () => {
     expect(await left()).toEqual(CLEAN);
   });
 
-  it("says so if PostgreSQL has rolled back what the work took for done", async ({ expect }) => {
+  it("says so if PostgreSQL has rolled back what the work took for done", async () => {
     const careless = (client: pg.PoolClient) => client.query("SELECT 1 / 0").catch(() => "fine");
     await expect(as(1, careless)).rejects.toThrow("PostgreSQL rolled the transaction back");
     expect(await left()).toEqual(CLEAN);
   });
 
-  it("destroys a connection that is lost, and the process goes on", async ({ expect }) => {
+  it("destroys a connection that is lost, and the process goes on", async () => {
     const lost = as(1, async (client) => {
       const { rows } = await client.query("SELECT pg_backend_pid() AS pid");
       await postgres.run(`SELECT pg_terminate_backend(${rows[0].pid})`);
@@ -126,7 +126,7 @@ describe.skipIf(!hasPostgres)(`withSession on a server${skipped}`, () => {
     expect(await left()).toEqual(CLEAN);
   });
 
-  it("gives a nested call a connection and a customer of its own", async ({ expect }) => {
+  it("gives a nested call a connection and a customer of its own", async () => {
     const nested = await as(1, async (client) => [
       await amounts(client),
       await as(2, amounts),
@@ -139,7 +139,7 @@ describe.skipIf(!hasPostgres)(`withSession on a server${skipped}`, () => {
     expect(await left()).toEqual(CLEAN);
   });
 
-  it("refuses work that goes on after its transaction", async ({ expect }) => {
+  it("refuses work that goes on after its transaction", async () => {
     let kept: pg.PoolClient | undefined;
     await as(1, async (client) => {
       kept = client;
@@ -150,7 +150,7 @@ describe.skipIf(!hasPostgres)(`withSession on a server${skipped}`, () => {
     });
   });
 
-  it("sets the claims where PostgREST's policies read them", async ({ expect }) => {
+  it("sets the claims where PostgREST's policies read them", async () => {
     const options = { audience, role: "dashboard", setting: "request.jwt.claims" };
     const read = (client: pg.PoolClient) =>
       client.query("SELECT current_user AS role, current_setting('request.jwt.claims')::json ->> 'team_id' AS team");

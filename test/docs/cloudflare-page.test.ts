@@ -1,5 +1,5 @@
 import { readFileSync } from "node:fs";
-import { it } from "vitest";
+import { expect, it } from "vitest";
 import { MONTHS, monthlyDollars } from "../../tools/bench/costs.ts";
 
 const page = readFileSync("docs/operators/cloudflare.md", "utf8");
@@ -23,12 +23,12 @@ it.for([
   ["**the month**", (month) => Object.values(month).reduce((sum, part) => sum + part, 0)],
 ] as [string, (month: Record<string, number>) => number | undefined][])(
   "the page of costs shows what is computed for %s",
-  ([title, partOf], { expect }) => {
+  ([title, partOf]) => {
     expect(rowOf(title)).toEqual(Object.values(MONTHS).map((month) => dollars(partOf(monthlyDollars(month)) ?? 0)));
   },
 );
 
-it("the page of costs shows the months that are computed", ({ expect }) => {
+it("the page of costs shows the months that are computed", () => {
   const months = Object.values(MONTHS);
   expect(rowOf("groups")).toEqual(months.map(({ groups }) => groups.toLocaleString("en")));
   expect(rowOf("page views")).toEqual(months.map(({ pageViews }) => pageViews.toLocaleString("en")));

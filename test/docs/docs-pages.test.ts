@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { text } from "node:stream/consumers";
 import type { Command } from "commander";
-import { afterAll, describe, inject, it } from "vitest";
+import { afterAll, describe, expect, inject, it } from "vitest";
 import { ugCommand } from "../../cli/src/grammar.ts";
 import { EVENT_TYPES } from "../../src/records.ts";
 import { runCommand } from "../support/node/commands.ts";
@@ -58,26 +58,24 @@ afterAll(() => {
 });
 
 describe.for(PASTED.filter((page) => examplesOf(page).length > 0))("%s", (page) => {
-  it("has the output that its examples print when they are pasted", async ({ expect }) => {
+  it("has the output that its examples print when they are pasted", async () => {
     const path = `${BIN}:${dirname(process.execPath)}:${process.env.PATH}`;
     await expectPasted(expect, page, { url, folder, logFile, path, env: givenBy(page) });
   });
 });
 
-it("the pages contain the output of most examples", ({ expect }) => {
+it("the pages contain the output of most examples", () => {
   const shown = PASTED.flatMap(examplesOf).filter((example) => example.shown !== "");
   expect(shown.length).toBeGreaterThanOrEqual(25);
 });
 
-it("README stays short", ({ expect }) => {
+it("README stays short", () => {
   const readme = read("README.md");
   expect(readme.split("\n").length - 1).toBeLessThanOrEqual(README_LINES_MAX);
   expect(Buffer.byteLength(readme)).toBeLessThanOrEqual(README_BYTES_MAX);
 });
 
-it("no page tells an operator to run ug by npx, which outside of a clone finds a package of somebody else", ({
-  expect,
-}) => {
+it("no page tells an operator to run ug by npx, which outside of a clone finds a package of somebody else", () => {
   for (const page of PASTED)
     for (const [line] of read(page).matchAll(/^.*npx ug\b.*$/gm)) expect(`${page}: ${line}`).toContain("Never type");
 });
@@ -94,9 +92,7 @@ function unknownIn(words: readonly string[], program: Command): string[] {
   });
 }
 
-it("ug has each subcommand and option that a page names outside of the examples that are pasted", async ({
-  expect,
-}) => {
+it("ug has each subcommand and option that a page names outside of the examples that are pasted", async () => {
   const program = await ugCommand();
   const named = PASTED.flatMap((page) =>
     [...read(page).matchAll(/(?<=^ {4}.*|`)\bug ([a-z][^`\n|;)]*)/gm)]
@@ -108,12 +104,12 @@ it("ug has each subcommand and option that a page names outside of the examples 
   expect(named.filter(({ unknown }) => unknown.length > 0)).toEqual([]);
 });
 
-it("docs/integrators/events.md has every type of event", ({ expect }) => {
+it("docs/integrators/events.md has every type of event", () => {
   const rows = [...read("docs/integrators/events.md").matchAll(/^\| `(\w+\.\w+)` /gm)].map(([, type]) => type);
   expect(rows.toSorted()).toEqual(EVENT_TYPES.toSorted());
 });
 
-it("docs/reference/errors.md has every error code with its status", ({ expect }) => {
+it("docs/reference/errors.md has every error code with its status", () => {
   const groups = read("src/http/response/failures.ts").matchAll(
     /^ {2}\.\.\.withStatus\((\d+), \{([\s\S]*?)^ {2}\}\)/gm,
   );

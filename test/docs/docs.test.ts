@@ -1,5 +1,5 @@
 import type { Page } from "playwright-core";
-import { describe, inject, it } from "vitest";
+import { describe, expect, inject, it } from "vitest";
 import { hasChromium, skippedWithoutChromium } from "../../tools/browser.ts";
 import { call } from "../support/node/client.ts";
 import { openPage, PHONE, testPages } from "../support/node/docs-site.ts";
@@ -13,7 +13,7 @@ describe.skipIf(!hasChromium)(`/docs in a browser${skippedWithoutChromium}`, () 
   const top = async (page: Page, selector: string) =>
     (await page.locator(selector).first().boundingBox())?.y ?? Number.NaN;
 
-  it("has all pages in a menu on top of a phone, without a script", async ({ expect }) => {
+  it("has all pages in a menu on top of a phone, without a script", async () => {
     const { page } = await openPage("/docs/calls/user-groups", { viewport: PHONE });
     expect(await top(page, "article")).toBeLessThan(PHONE.height / 2);
     const menu = page.getByRole("navigation", { name: "Contents" });
@@ -24,7 +24,7 @@ describe.skipIf(!hasChromium)(`/docs in a browser${skippedWithoutChromium}`, () 
     expect(await menu.isVisible()).toBe(false);
   });
 
-  it("has the calls at its side on a wide screen, from where a link leads to each", async ({ expect }) => {
+  it("has the calls at its side on a wide screen, from where a link leads to each", async () => {
     const { page } = await openPage("/docs/calls", { viewport: { width: 1600, height: 900 } });
     const side = page.getByRole("navigation", { name: "Contents" });
     expect((await side.boundingBox())?.x).toBe(0);
@@ -35,15 +35,13 @@ describe.skipIf(!hasChromium)(`/docs in a browser${skippedWithoutChromium}`, () 
     expect(example?.x).toBeGreaterThan(800);
   });
 
-  it("leads from a link to a call in 1.1's page of all calls to the call", async ({ expect }) => {
+  it("leads from a link to a call in 1.1's page of all calls to the call", async () => {
     const { page } = await openPage("/docs/calls#bindQuery");
     await page.locator("#bindQuery a").click();
     expect(page.url()).toBe(`${url}/docs/calls/dashboards#bindQuery`);
   });
 
-  it("finds a heading by its words in any order, with keys alone, and keeps a hostile search as text", async ({
-    expect,
-  }) => {
+  it("finds a heading by its words in any order, with keys alone, and keeps a hostile search as text", async () => {
     const { page, problems } = await openPage("/docs", { javaScriptEnabled: true });
     await page.keyboard.press("/");
     await page.keyboard.type("Öffline verify");
@@ -66,7 +64,7 @@ describe.skipIf(!hasChromium)(`/docs in a browser${skippedWithoutChromium}`, () 
     expect(problems).toEqual([]);
   });
 
-  it("copies a block as it is, and offers that only where a browser allows it", async ({ expect }) => {
+  it("copies a block as it is, and offers that only where a browser allows it", async () => {
     const { page } = await openPage("/docs/api", {
       javaScriptEnabled: true,
       permissions: ["clipboard-read", "clipboard-write"],
@@ -82,7 +80,7 @@ describe.skipIf(!hasChromium)(`/docs in a browser${skippedWithoutChromium}`, () 
     expect(await insecure.page.getByRole("button", { name: "Copy" }).count()).toBe(0);
   });
 
-  it("leads from a page that is not there to the others, and answers programs with an error", async ({ expect }) => {
+  it("leads from a page that is not there to the others, and answers programs with an error", async () => {
     const { page } = await openPage("/docs");
     const response = await page.goto(`${url}/docs/nothing`);
     expect([response?.status(), await page.getByRole("heading", { level: 1 }).innerText()]).toEqual([
@@ -95,7 +93,7 @@ describe.skipIf(!hasChromium)(`/docs in a browser${skippedWithoutChromium}`, () 
       expect((await call("GET", path)).body.error.code).toBe("route_not_found");
   });
 
-  it("has lines that are short enough to read", async ({ expect }) => {
+  it("has lines that are short enough to read", async () => {
     const { page } = await openPage("/docs/lifecycle", { viewport: { width: 1600, height: 900 } });
     const widths: number[] = await page.evaluate(
       "[...document.querySelectorAll('.guide p')].map((each) => each.getBoundingClientRect().width)",
@@ -103,7 +101,7 @@ describe.skipIf(!hasChromium)(`/docs in a browser${skippedWithoutChromium}`, () 
     expect(Math.max(...widths)).toBeLessThanOrEqual(LINE_PX_MAX);
   });
 
-  it("prints the text without what only a screen needs", async ({ expect }) => {
+  it("prints the text without what only a screen needs", async () => {
     const { page } = await openPage("/docs/api");
     await page.emulateMedia({ media: "print" });
     expect(await page.locator("#contents").isVisible()).toBe(false);
@@ -111,9 +109,7 @@ describe.skipIf(!hasChromium)(`/docs in a browser${skippedWithoutChromium}`, () 
     expect(await page.getByRole("heading", { level: 1 }).isVisible()).toBe(true);
   });
 
-  it("prints the fields of answers, which a screen shows behind a click, and buttons that paper can show", async ({
-    expect,
-  }) => {
+  it("prints the fields of answers, which a screen shows behind a click, and buttons that paper can show", async () => {
     const { page } = await openPage("/docs/calls/user-groups", { viewport: { width: 1280, height: 900 } });
     const field = page.locator("details li").first();
     expect(await field.isVisible()).toBe(false);

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { type BrowserContext, chromium } from "playwright-core";
-import { afterAll, beforeAll, describe, inject, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
 import { UserGroupClient } from "../../client/src/index.ts";
 import { sessionHandler } from "../../client/src/server.ts";
 import { integratorProject } from "../support/node/integrator-project.ts";
@@ -27,7 +27,7 @@ beforeAll(async () => {
 });
 afterAll(() => made.remove());
 
-it("the fake of the page of tests answers without a network", async ({ expect }) => {
+it("the fake of the page of tests answers without a network", async () => {
   const file = join(made.project, "fake.ts");
   writeFileSync(file, blocksOf("going-live.md", "ts").join("\n"));
   const { stdout } = await promisify(execFile)(process.execPath, [file]);
@@ -107,7 +107,7 @@ describe.skipIf(!hasBrowser)(`a frame of another site${hasBrowser ? "" : ", skip
     ["shows the customer of the session that the page passes on", "", true],
     ["does so in a sandbox that keeps its origin", 'sandbox="allow-scripts allow-same-origin"', true],
     ["gets none in a sandbox without an origin", 'sandbox="allow-scripts"', false],
-  ] as const)("%s, where third-party cookies are blocked", async ([, sandbox, isShown], { expect }) => {
+  ] as const)("%s, where third-party cookies are blocked", async ([, sandbox, isShown]) => {
     await groups.ensure({ userGroupId: "framed", name: "Framed Inc." });
     const { page: address, frame, cookies } = await sitesOf(sandbox);
     const page = await browser.newPage();

@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import { type AddressInfo, connect, createServer, type Socket } from "node:net";
-import { afterEach, inject, it, onTestFinished, vi } from "vitest";
+import { afterEach, expect, inject, it, onTestFinished, vi } from "vitest";
 import { UserGroupClient, ViewerClient } from "../../client/src/index.ts";
 import { requireSession, type SessionCheck } from "../../client/src/server.ts";
 
@@ -86,7 +86,7 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-it.for(["down", "silent"] as const)("goes on as its table says while the network is %s", async (state, { expect }) => {
+it.for(["down", "silent"] as const)("goes on as its table says while the network is %s", async (state) => {
   const { network, client, hasty, session, view, offline, online, outcomeOf } = await newCustomer();
   const [warm, cold] = [offline(), offline()];
   expect(await outcomeOf(warm)).toBe("admitted");
@@ -104,9 +104,7 @@ it.for(["down", "silent"] as const)("goes on as its table says while the network
   expect((await client.mintSession({ userGroupId: "outages" })).token).not.toBe(session.token);
 });
 
-it("verifies offline for 5 minutes after the keys were fetched, and tries again after 5 seconds", async ({
-  expect,
-}) => {
+it("verifies offline for 5 minutes after the keys were fetched, and tries again after 5 seconds", async () => {
   const { network, offline, outcomeOf } = await newCustomer(3600);
   const check = offline();
   vi.useFakeTimers({ toFake: ["performance"] });
@@ -123,7 +121,7 @@ it("verifies offline for 5 minutes after the keys were fetched, and tries again 
   expect(await outcomeOf(check)).toBe("admitted");
 });
 
-it("fetches the keys early by the check of any session, also of one that has expired", async ({ expect }) => {
+it("fetches the keys early by the check of any session, also of one that has expired", async () => {
   const { network, session, offline, outcomeOf } = await newCustomer();
   const check = offline();
   vi.useFakeTimers({ toFake: ["Date"], now: Date.now() + 60 * MINUTE_MS });
@@ -133,7 +131,7 @@ it("fetches the keys early by the check of any session, also of one that has exp
   expect(await outcomeOf(check, session.token)).toBe("admitted");
 });
 
-it("shows a page with its old session when its renewal fails, for a fifth of its life", async ({ expect }) => {
+it("shows a page with its old session when its renewal fails, for a fifth of its life", async () => {
   const { client } = await newCustomer();
   let isAway = false;
   let renewals = 0;
@@ -165,7 +163,7 @@ it("shows a page with its old session when its renewal fails, for a fifth of its
   expect([3600 / 5 / 60, 900 / 5 / 60]).toEqual([12, 3]);
 });
 
-it("retries a lost connection until the network is back", async ({ expect }) => {
+it("retries a lost connection until the network is back", async () => {
   const { network } = await newCustomer();
   const client = new UserGroupClient({ url: network.url, apiKey: key, backoffMs: 200 });
   network.set("down");

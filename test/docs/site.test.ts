@@ -3,7 +3,7 @@ import { existsSync, globSync, mkdirSync, readFileSync, rmSync, symlinkSync, wri
 import { dirname, join } from "node:path";
 import { promisify } from "node:util";
 import { gzipSync } from "node:zlib";
-import { describe, inject, it } from "vitest";
+import { describe, expect, inject, it } from "vitest";
 import { MOVED_PAGES } from "../../common/moved-pages.ts";
 import openapi from "../../public/openapi.json" with { type: "json" };
 import { FILES } from "../../tools/site/guides.ts";
@@ -58,7 +58,7 @@ const crawled = crawl();
 const pagesOf = async () => [...(await crawled)].filter(([, { type }]) => type.startsWith("text/html"));
 
 describe("the pages of a running service", () => {
-  it("are all that was built, and each link leads to a page, and to a place on it", async ({ expect }) => {
+  it("are all that was built, and each link leads to a page, and to a place on it", async () => {
     const pages = await crawled;
     const built = globSync("docs/**/*.*", { cwd: join(folder, "public") })
       .filter((file) => !/search-index\.js$|\.(?:json|sha256)$/.test(file))
@@ -80,7 +80,7 @@ describe("the pages of a running service", () => {
     expect(broken).toEqual([]);
   });
 
-  it("have one script of this service, no style of their own, and nothing of other hosts", async ({ expect }) => {
+  it("have one script of this service, no style of their own, and nothing of other hosts", async () => {
     const script = `<script type="module" src="/docs/pages.js">`;
     for (const [path, { text }] of await pagesOf()) {
       const tags = tagsIn(text).join("\n");
@@ -95,7 +95,7 @@ describe("the pages of a running service", () => {
     }
   });
 
-  it("have one anchor on each heading, and no id twice", async ({ expect }) => {
+  it("have one anchor on each heading, and no id twice", async () => {
     for (const [path, { text }] of await pagesOf()) {
       const ids = idsIn(text);
       expect(
@@ -108,7 +108,7 @@ describe("the pages of a running service", () => {
     }
   });
 
-  it("weigh at most 60 KB when they are compressed", async ({ expect }) => {
+  it("weigh at most 60 KB when they are compressed", async () => {
     for (const [path, { text }] of await pagesOf())
       expect(gzipSync(text).length, path).toBeLessThanOrEqual(PAGE_GZIP_BYTES_MAX);
   });
@@ -125,7 +125,7 @@ describe("the pages of a running service", () => {
     ["/llms.txt", "text/plain; charset=utf-8", ""],
   ])(
     "%s has its media type, allows a page of /docs scripts of this service alone, and is not sent again to who has it",
-    async ([path = "", type, scripts], { expect }) => {
+    async ([path = "", type, scripts]) => {
       const { status, headers } = await fetch(url + path);
       expect([status, headers.get("Content-Type")]).toEqual([200, type]);
       expect(headers.get("Content-Security-Policy")).toBe(
@@ -141,7 +141,7 @@ describe("the pages of a running service", () => {
 
   it.for(
     Object.entries(MOVED_PAGES).flatMap(([from, to]) => ["", ".md"].map((end) => [from + end, to + end] as const)),
-  )("/docs/%s leads to /docs/%s, where its content is now", async ([from, to], { expect }) => {
+  )("/docs/%s leads to /docs/%s, where its content is now", async ([from, to]) => {
     for (const method of ["GET", "HEAD"]) {
       const response = await fetch(`${url}/docs/${from}`, { method, redirect: "manual" });
       expect([response.status, response.headers.get("Location")]).toEqual([301, `/docs/${to}`]);
@@ -150,7 +150,7 @@ describe("the pages of a running service", () => {
     expect(existsSync(join(folder, "public/docs", from.endsWith(".md") ? from : `${from}.html`))).toBe(false);
   });
 
-  it("that moved are in the changelog, each with its new place", ({ expect }) => {
+  it("that moved are in the changelog, each with its new place", () => {
     const rows = readFileSync("CHANGELOG.md", "utf8").matchAll(
       /^ {2}\| `([\w-]+)` \| \[[\w-]+\]\(docs\/\w+\/([\w-]+)\.md/gm,
     );
@@ -169,7 +169,7 @@ describe("the pages of a running service", () => {
     "/docs/%2e%2e%2fllms.txt",
     "/docs//errors",
     "/docs/integrators/api",
-  ])("nothing is at %s", async (path, { expect }) => {
+  ])("nothing is at %s", async (path) => {
     const response = await fetch(url + path);
     expect(response.status).toBe(404);
     expect(response.headers.get("X-Request-Id")).toMatch(/^[\da-f-]{36}$/);
@@ -178,7 +178,7 @@ describe("the pages of a running service", () => {
 });
 
 describe("readers find", () => {
-  it("each guide on the first page and in /llms.txt, which names its Markdown", async ({ expect }) => {
+  it("each guide on the first page and in /llms.txt, which names its Markdown", async () => {
     const pages = await crawled;
     const guides = [...pages.keys()].flatMap((path) => /^(\/docs\/(?!calls)[\w-]+)\.md$/.exec(path)?.[1] ?? []);
     expect(guides.length).toBeGreaterThan(35);
@@ -191,7 +191,7 @@ describe("readers find", () => {
     );
   });
 
-  it("in /llms.txt the size of each page, and a page in Next within 15,000 tokens", async ({ expect }) => {
+  it("in /llms.txt the size of each page, and a page in Next within 15,000 tokens", async () => {
     const pages = await crawled;
     const llms = pages.get("/llms.txt")?.text ?? "";
     const bytesOf = (path: string) => Buffer.byteLength(pages.get(path)?.text ?? "");
@@ -209,9 +209,7 @@ describe("readers find", () => {
     expect(bytes / BYTES_PER_TOKEN).toBeLessThan(15_000);
   });
 
-  it("from /llms.txt alone each page as Markdown, and each file of the project that a page names", async ({
-    expect,
-  }) => {
+  it("from /llms.txt alone each page as Markdown, and each file of the project that a page names", async () => {
     const pages = await crawled;
     const found = new Set(["/llms.txt"]);
     for (const path of found)
@@ -222,7 +220,7 @@ describe("readers find", () => {
     expect(texts.filter((path) => !found.has(path))).toEqual([]);
   });
 
-  it("with each call its guide, its fields, what it refuses, and a call of curl", async ({ expect }) => {
+  it("with each call its guide, its fields, what it refuses, and a call of curl", async () => {
     const articles = await articlesOf();
     expect([...articles.keys()].toSorted()).toEqual(operations.map(({ operationId }) => operationId).toSorted());
     for (const { operationId, summary } of operations) {
@@ -234,9 +232,7 @@ describe("readers find", () => {
     }
   });
 
-  it("the same of each call in its file of Markdown, and the call from its place in 1.1's page of all calls", async ({
-    expect,
-  }) => {
+  it("the same of each call in its file of Markdown, and the call from its place in 1.1's page of all calls", async () => {
     const pages = await crawled;
     const articles = await articlesOf();
     const list = pages.get("/docs/calls")?.text ?? "";
@@ -252,7 +248,7 @@ describe("readers find", () => {
     }
   });
 
-  it("each error code and each heading in the index", async ({ expect }) => {
+  it("each error code and each heading in the index", async () => {
     const pages = await crawled;
     const index = hrefsIn(pages.get("/docs/index")?.text ?? "");
     const codes = openapi.components.schemas.Failure.properties.error.properties.code.enum;
@@ -265,7 +261,7 @@ describe("readers find", () => {
     }
   });
 
-  it("which calls destroy, in words and in a field", ({ expect }) => {
+  it("which calls destroy, in words and in a field", () => {
     const marked = operations.filter((operation) => operation["x-destructive"]);
     expect(marked.map(({ call }) => call).toSorted()).toEqual([
       "DELETE /api/environments",
@@ -307,7 +303,7 @@ async function newSpareEnvironment() {
 const isAboutAll = (curl: string) => curl.includes("/api/restore") || /DELETE .*\/api\/environments/.test(curl);
 
 describe("the pages of calls", () => {
-  it("names the credential of each call, and describes all of them", async ({ expect }) => {
+  it("names the credential of each call, and describes all of them", async () => {
     const articles = await articlesOf();
     for (const { operationId, security } of operations)
       for (const name of security.flatMap(Object.keys))
@@ -317,7 +313,7 @@ describe("the pages of calls", () => {
     expect(plain(described.split("</dd>")[0] ?? "")).toContain("ugo_");
   });
 
-  it("has a call of curl for each operation, which works as it is copied", async ({ expect }) => {
+  it("has a call of curl for each operation, which works as it is copied", async () => {
     const body = { workspace: "curl", environment: "Testing", name: "docs" };
     const apiKey: string = (await call("POST", "/api/keys", body, { Authorization: `Token ${operatorToken}` })).body
       .key;
@@ -404,7 +400,7 @@ const { buildSite } = await import(new URL("../../common/site.mjs", import.meta.
 describe("the program that builds the pages", () => {
   const build = (root: string) => spawnSync(process.execPath, ["tools/site.ts", root], { encoding: "utf8" });
 
-  it("makes text of hostile Markdown and of hostile texts of the document", async ({ expect }) => {
+  it("makes text of hostile Markdown and of hostile texts of the document", async () => {
     const root = hostileProject();
     expect(build(root)).toMatchObject({ status: 0, stderr: "" });
     const pages = globSync("public/**/*.html", { cwd: root });
@@ -441,7 +437,7 @@ describe("the program that builds the pages", () => {
     ["a page without a first sentence", "docs/integrators/api.md", "# A\n\n## B\n\nA page.\n", "begin with a sentence"],
     ["a page that is not in the order", "docs/integrators/a.md", "# A\n\nA page.\n", "must be in the order of pages"],
     ["a page of the order that is not there", "docs/integrators/api.md", undefined, "is not there"],
-  ] as const)("refuses %s", ([, file, text, reason], { expect }) => {
+  ] as const)("refuses %s", ([, file, text, reason]) => {
     const root = hostileProject();
     if (text === undefined) rmSync(join(root, file));
     else writeFileSync(join(root, file), text);
@@ -451,7 +447,7 @@ describe("the program that builds the pages", () => {
     expect(status).toBe(1);
   });
 
-  it("builds the pages again when a source has changed, and only then", async ({ expect }) => {
+  it("builds the pages again when a source has changed, and only then", async () => {
     const root = hostileProject();
     for (const name of ["node_modules", "tools"]) symlinkSync(join(process.cwd(), name), join(root, name));
     const page = join(root, "public/docs/errors.html");

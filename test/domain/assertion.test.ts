@@ -1,5 +1,5 @@
 import { UnsecuredJWT } from "jose";
-import { describe, it, vi } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { hasSigned, importProviderKeys, readAssertion } from "../../src/domain/credentials/assertion.ts";
 import { NOW } from "../support/clock.ts";
 import { AUDIENCE, claimsOf, ISSUER, newPair, type ProviderPair, signed } from "../support/identity-provider.ts";
@@ -37,12 +37,12 @@ async function verifiedAs(fields: object, email?: string): Promise<unknown> {
 }
 
 describe("an assertion", () => {
-  it.for(["ES256", "RS256"] as const)("is taken with %s, and names the person", async (algorithm, { expect }) => {
+  it.for(["ES256", "RS256"] as const)("is taken with %s, and names the person", async (algorithm) => {
     const pair = await newPair("k", algorithm);
     expect(await verified(await signed(pair, at()), pair)).toEqual(ADA);
   });
 
-  it("may have one audience or several, an nbf, and a verified address", async ({ expect }) => {
+  it("may have one audience or several, an nbf, and a verified address", async () => {
     for (const fields of [
       { aud: AUDIENCE },
       { aud: AUDIENCE, azp: AUDIENCE },
@@ -58,11 +58,11 @@ describe("an assertion", () => {
       expect(await verifiedAs(fields)).toEqual(ADA);
   });
 
-  it("names an address in upper case by the same person", async ({ expect }) => {
+  it("names an address in upper case by the same person", async () => {
     expect(await verifiedAs({}, "Ada@EXAMPLE.com")).toEqual(ADA);
   });
 
-  it("may be from a clock that differs by 30 seconds", async ({ expect }) => {
+  it("may be from a clock that differs by 30 seconds", async () => {
     expect(await verifiedAs({ exp: NOW_SECONDS - 29 })).toEqual(ADA);
     expect(await verifiedAs({ exp: NOW_SECONDS - 30 })).toBe("it has expired");
     const ahead = { iat: NOW_SECONDS + 30, nbf: NOW_SECONDS + 30 };
@@ -71,7 +71,7 @@ describe("an assertion", () => {
       expect(await verifiedAs(fields)).toBe("its iat or nbf is in the future");
   });
 
-  it("may be 31 days and a minute old, last as long, and have fractions of seconds", async ({ expect }) => {
+  it("may be 31 days and a minute old, last as long, and have fractions of seconds", async () => {
     for (const iat of [NOW_SECONDS - SPAN_SECONDS, NOW_SECONDS - 0.5])
       expect(await verifiedAs({ iat, exp: NOW_SECONDS + 0.5 })).toEqual({ email: ADA.email, issuedAtSeconds: iat });
     expect(await verifiedAs({ exp: NOW_SECONDS + SPAN_SECONDS })).toEqual(ADA);
@@ -167,7 +167,7 @@ const PROXIES: [
   ],
 ];
 
-it.for(PROXIES)("an assertion is taken as it is signed by %s", async ([, algorithm, claims, iat, exp], { expect }) => {
+it.for(PROXIES)("an assertion is taken as it is signed by %s", async ([, algorithm, claims, iat, exp]) => {
   const pair = await newPair("k", algorithm);
   const times = { iat: NOW_SECONDS + iat, exp: NOW_SECONDS + exp };
   const text = await signed(pair, { ...claims, ...times, email: ADA.email });
@@ -233,15 +233,15 @@ const NO_ADDRESSES = [
 ];
 
 describe("an assertion with a valid signature is refused", () => {
-  it.for(WRONG_CLAIMS)("with %s", async ([, fields, reason], { expect }) => {
+  it.for(WRONG_CLAIMS)("with %s", async ([, fields, reason]) => {
     expect(await verifiedAs(fields)).toMatch(reason);
   });
 
-  it.for(NO_ADDRESSES)("with the address %j", async (email, { expect }) => {
+  it.for(NO_ADDRESSES)("with the address %j", async (email) => {
     expect(await verifiedAs({}, email)).toMatch(/email/);
   });
 
-  it("with an extension that must be understood, and without the name of its key", async ({ expect }) => {
+  it("with an extension that must be understood, and without the name of its key", async () => {
     const pair = await newPair("k");
     const [head, payload = "", signature = ""] = (await signed(pair, at())).split(".");
     expect(head).toBeDefined();
@@ -253,7 +253,7 @@ describe("an assertion with a valid signature is refused", () => {
 });
 
 describe("a forged assertion is refused", () => {
-  it("unsigned, in each spelling of none", async ({ expect }) => {
+  it("unsigned, in each spelling of none", async () => {
     const pair = await newPair("k");
     const unsigned = new UnsecuredJWT(at()).encode();
     expect(await verified(unsigned, pair)).toMatch(/compact form/);
@@ -265,7 +265,7 @@ describe("a forged assertion is refused", () => {
       }
   });
 
-  it("signed with HS256, with the public key as its secret", async ({ expect }) => {
+  it("signed with HS256, with the public key as its secret", async () => {
     const pair = await newPair("k", "RS256");
     for (const secret of [JSON.stringify(pair.jwk), pair.jwk.n ?? "", pair.jwk.kid ?? ""]) {
       const hmac = { name: "HMAC", hash: "SHA-256" };
@@ -278,7 +278,7 @@ describe("a forged assertion is refused", () => {
     }
   });
 
-  it("signed by somebody else, under the name of the provider's key or another", async ({ expect }) => {
+  it("signed by somebody else, under the name of the provider's key or another", async () => {
     const [pair, other] = [await newPair("k"), await newPair("k")];
     expect(await verified(await signed(other, at()), pair)).toBe("no signature");
     expect(await verified(await signed(await newPair("other"), at()), pair)).toBe("no key");
@@ -286,14 +286,14 @@ describe("a forged assertion is refused", () => {
     expect(await verified(await signed(rsa, at()), pair)).toBe("no key");
   });
 
-  it("with its own key in its header", async ({ expect }) => {
+  it("with its own key in its header", async () => {
     const [pair, own] = [await newPair("k"), await newPair("own")];
     const header = { jwk: own.jwk, jku: "https://evil.example/keys", x5u: "https://evil.example/keys" };
     expect(await verified(await signed(own, at(), header), pair)).toBe("no key");
     expect(await verified(await signed(own, at(), { ...header, kid: "k" }), pair)).toBe("no signature");
   });
 
-  it("with a payload or a signature that was changed", async ({ expect }) => {
+  it("with a payload or a signature that was changed", async () => {
     const pair = await newPair("k");
     const [head = "", payload = "", signature = ""] = (await signed(pair, at())).split(".");
     const eve = base64url(JSON.stringify(at({}, "eve@example.com")));
@@ -302,7 +302,7 @@ describe("a forged assertion is refused", () => {
       expect(await verified(`${head}.${payload}.${wrong}`, pair)).toBe("no signature");
   });
 
-  it("that is no JWT, or is two of them, or too long", async ({ expect }) => {
+  it("that is no JWT, or is two of them, or too long", async () => {
     const pair = await newPair("k");
     const text = await signed(pair, at());
     const [head = "", payload = "", signature = ""] = text.split(".");
@@ -319,7 +319,7 @@ describe("a forged assertion is refused", () => {
 });
 
 describe("the provider's keys", () => {
-  it("leave out those that must not verify assertions", async ({ expect }) => {
+  it("leave out those that must not verify assertions", async () => {
     const { jwk } = await newPair("ec");
     const { jwk: rsa } = await newPair("rsa", "RS256");
     const weak = await crypto.subtle.generateKey(

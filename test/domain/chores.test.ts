@@ -1,4 +1,4 @@
-import { it, vi } from "vitest";
+import { expect, it, vi } from "vitest";
 import { type Chore, Chores } from "../../src/domain/chores.ts";
 import { logLines } from "../support/each-test.ts";
 
@@ -21,7 +21,7 @@ function newChores(chores: Chore[]) {
   return { alarms, chores: new Chores(chores, (time) => alarms.push(time)) };
 }
 
-it("runs what is due, and sets the alarm for what is due next", ({ expect }) => {
+it("runs what is due, and sets the alarm for what is due next", () => {
   const [due, later] = [choreAt([NOW, NOW + 500]), choreAt([NOW + 1000])];
   const { alarms, chores } = newChores([due, later]);
   chores.run();
@@ -29,7 +29,7 @@ it("runs what is due, and sets the alarm for what is due next", ({ expect }) => 
   expect(alarms).toEqual([NOW + 500]);
 });
 
-it("a chore that throws does not stop the others, and is tried again", ({ expect }) => {
+it("a chore that throws does not stop the others, and is tried again", () => {
   const [broken, sound] = [choreAt([NOW], true), choreAt([NOW])];
   const { alarms, chores } = newChores([broken, sound]);
   chores.run();
@@ -38,19 +38,19 @@ it("a chore that throws does not stop the others, and is tried again", ({ expect
   expect(JSON.stringify(logLines)).toContain("a chore");
 });
 
-it("a change sets the alarm once, and again only for an earlier time", ({ expect }) => {
+it("a change sets the alarm once, and again only for an earlier time", () => {
   const { alarms, chores } = newChores([choreAt([NOW + 1000])]);
   for (const dueAt of [NOW + 1000, NOW + 2000, NOW + 500, NOW + 700]) chores.schedule(dueAt);
   expect(alarms).toEqual([NOW + 1000, NOW + 500]);
 });
 
-it("sets no alarm where no chore is due", ({ expect }) => {
+it("sets no alarm where no chore is due", () => {
   const { alarms, chores } = newChores([choreAt([])]);
   chores.run();
   expect(alarms).toEqual([]);
 });
 
-it("logs once that an alarm is late, by the next change or when it runs at last", ({ expect }) => {
+it("logs once that an alarm is late, by the next change or when it runs at last", () => {
   const { chores } = newChores([choreAt([NOW + 1000, NOW + 2000])]);
   const late = () => logLines.filter(({ message }) => message === "An alarm is late.");
   chores.schedule(NOW + 1000);

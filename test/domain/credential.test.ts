@@ -1,5 +1,5 @@
 import fc from "fast-check";
-import { describe, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import type { EnvironmentTag } from "../../common/environment.ts";
 import { MINTED_TOKENS_MAX, VERIFIED_CREDENTIALS_MAX } from "../../common/limits.ts";
 import { readSigningKeys } from "../../common/settings/signing-keys.ts";
@@ -24,7 +24,7 @@ const claims: fc.Arbitrary<Claim> = fc.oneof(
 );
 
 describe("a credential", () => {
-  it("gives back what it was made of, its kind included", async ({ expect }) => {
+  it("gives back what it was made of, its kind included", async () => {
     const ring = await ringOfKeys(`k1:${base64(1)}`);
     await fc.assert(
       fc.asyncProperty(claims, async (claim) => {
@@ -45,7 +45,7 @@ describe("a credential", () => {
     );
   });
 
-  it("is cached after its verification, and a token after it was made, up to a bound", async ({ expect }) => {
+  it("is cached after its verification, and a token after it was made, up to a bound", async () => {
     const maker = await ringOfKeys(`k1:${base64(1)}`);
     const ring = await ringOfKeys(`k1:${base64(1)}`);
     const environment = { workspace: "acme", tag: null };
@@ -66,9 +66,7 @@ describe("a credential", () => {
     expect([...ring.verified.keys()].filter((credential) => credential.includes("forged"))).toEqual([]);
   });
 
-  it("has the same text when it comes from the cache and when it is made, and another text for each other part", async ({
-    expect,
-  }) => {
+  it("has the same text when it comes from the cache and when it is made, and another text for each other part", async () => {
     const ring = await ringOfKeys(`k1:${base64(1)},k2:${base64(2)}`);
     const claim = {
       kind: "token",
@@ -92,7 +90,7 @@ describe("a credential", () => {
     expect(ring.tokens.size).toBeLessThanOrEqual(MINTED_TOKENS_MAX);
   });
 
-  it("is refused after any change of one character", async ({ expect }) => {
+  it("is refused after any change of one character", async () => {
     const ring = await ringOfKeys(`k1:${base64(1)}`);
     const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_=+/. \né";
     const numbers = { id: 7, nonce: new Uint8Array(16).fill(9) };
@@ -118,7 +116,7 @@ describe("a credential", () => {
     }
   });
 
-  it("is refused when its tag or kind is exchanged for another", async ({ expect }) => {
+  it("is refused when its tag or kind is exchanged for another", async () => {
     const ring = await ringOfKeys(`k1:${base64(1)}`);
     const environmentPrefixes = ["ugk", "ugt"].flatMap((kind) =>
       ["customer", "testing", "untagged"].map((tag) => `${kind}_${tag}_`),
@@ -135,7 +133,7 @@ describe("a credential", () => {
     );
   });
 
-  it("is refused under every signing key but its own, even one of the same id", async ({ expect }) => {
+  it("is refused under every signing key but its own, even one of the same id", async () => {
     const ring = await ringOfKeys(`k1:${base64(1)}`);
     const stranger = await ringOfKeys(`k1:${base64(2)},k2:${base64(1)}`);
     await fc.assert(
@@ -146,7 +144,7 @@ describe("a credential", () => {
     );
   });
 
-  it("is nothing that anybody made up", async ({ expect }) => {
+  it("is nothing that anybody made up", async () => {
     const ring = await ringOfKeys(`k1:${base64(1)}`);
     const payloads = fc.oneof(
       fc.string(),
@@ -165,7 +163,7 @@ describe("a credential", () => {
   it.for([
     ["ugk_untagged_", { kind: "api_key", environment: { workspace: "acme", tag: null } }, [4, 97, 99, 109, 101]],
     ["ugo_", { kind: "operator_key" }, [0]],
-  ] as const)("has the form that is published, byte for byte: %s", async ([prefix, of, workspace], { expect }) => {
+  ] as const)("has the form that is published, byte for byte: %s", async ([prefix, of, workspace]) => {
     const ring = await ringOfKeys(`k1:${base64(7)}`);
     const nonce = new Uint8Array(16).fill(5);
     const credential = await mintCredential(ring, { ...of, id: 258, nonce });
@@ -185,7 +183,7 @@ it.for([
   ["two keys, of which the first signs", `k2:${base64(2)},k1:${base64(1)}`, "k2"],
   ["white space around", ` k1:${base64(1)} ,\n k2:${base64(2)}\n`, "k1"],
   ["a key of 64 bytes", `k1:${base64(1, 64)}`, "k1"],
-] as const)("SIGNING_KEYS may hold %s", async ([, text, signingId], { expect }) => {
+] as const)("SIGNING_KEYS may hold %s", async ([, text, signingId]) => {
   expect((await ringOfKeys(text)).signingId).toBe(signingId);
 });
 
@@ -199,6 +197,6 @@ it.for([
   ["letters that base64 has not", "k1:!!!!", "entry 1 is not"],
   ["an empty entry", `k1:${base64(1)},`, "entry 2 is not of the form id:base64"],
   ["nine keys", Array.from({ length: 9 }, (_, n) => `k${n}:${base64(n)}`).join(","), "it holds 9 keys; 8 is the most"],
-] as const)("SIGNING_KEYS may not hold %s", ([, text, sentence], { expect }) => {
+] as const)("SIGNING_KEYS may not hold %s", ([, text, sentence]) => {
   expect(readSigningKeys(text)).toEqual({ ok: false, failure: expect.stringContaining(sentence) });
 });

@@ -1,5 +1,5 @@
 import fc from "fast-check";
-import { describe, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { fold } from "../../src/domain/search/folding.ts";
 
 /** A search, a name, and whether the search finds it. */
@@ -58,16 +58,16 @@ const FOUND: [language: string, search: string, name: string, isFound: boolean][
 ];
 
 describe("folding", () => {
-  it.for(FOUND)("in %s: %s in %s is %s", ([, search, name, isFound], { expect }) => {
+  it.for(FOUND)("in %s: %s in %s is %s", ([, search, name, isFound]) => {
     expect(fold(name).includes(fold(search))).toBe(isFound);
   });
 
-  it("leaves of accents alone nothing, and something of all else", ({ expect }) => {
+  it("leaves of accents alone nothing, and something of all else", () => {
     expect(fold("\u0301\u0327\u036f")).toBe("");
     for (const text of [" ", "\u0483", "\u05b0", "\u064b", "\u200d", "´"]) expect(fold(text), text).not.toBe("");
   });
 
-  it("changes folded text no more, for every character", ({ expect }) => {
+  it("changes folded text no more, for every character", () => {
     const changed: string[] = [];
     for (let point = 0; point <= 0x10_ffff; point += 1) {
       if (point >= 0xd800 && point <= 0xdfff) continue;
@@ -116,7 +116,7 @@ describe("folding", () => {
     fc.assert(fc.property(fc.oneof(fc.tuple(text, text), respelled), areEqual), { numRuns: 5000 });
   });
 
-  it("finds letters equal where the base letters of Unicode's collation are", ({ expect }) => {
+  it("finds letters equal where the base letters of Unicode's collation are", () => {
     const differing = LETTERS.flatMap((one) =>
       LETTERS.filter(
         (other) => (fold(one) === fold(other)) !== (one.localeCompare(other, "en", { sensitivity: "base" }) === 0),

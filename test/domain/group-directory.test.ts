@@ -1,6 +1,6 @@
 import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
-import { describe, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { GroupDirectory } from "../../src/domain/group-directory.ts";
 import { Registry } from "../../src/domain/registry.ts";
 import { CREDENTIAL_PATTERN } from "../support/credential-pattern.ts";
@@ -8,7 +8,7 @@ import { issueOperator, newIntegrator } from "../support/states.ts";
 import { inDirectory, inRegistry } from "../support/storage.ts";
 import { words } from "../support/words.ts";
 
-it("is one object for each environment, named after it", async ({ expect }) => {
+it("is one object for each environment, named after it", async () => {
   for (const [environment, name] of [
     ["Customer", "acme/Customer"],
     ["Testing", "acme/Testing"],
@@ -27,7 +27,7 @@ it("is one object for each environment, named after it", async ({ expect }) => {
 const textOf = (value: SqlStorageValue) =>
   value instanceof ArrayBuffer ? new Uint8Array(value).toHex() : String(value);
 
-it("stores the nonce of a group token, and only the hash of an API key's nonce", async ({ expect }) => {
+it("stores the nonce of a group token, and only the hash of an API key's nonce", async () => {
   const { key, rotate, tokenOf } = await newIntegrator();
   const old = await tokenOf("acme", { properties: { a: 1 } });
   const token: string = (await rotate(old, { grace_seconds: 60 })).body.user_group.token;
@@ -49,7 +49,7 @@ it("stores the nonce of a group token, and only the hash of an API key's nonce",
   }
 });
 
-it("stores of an operator's key only the hash of its nonce", async ({ expect }) => {
+it("stores of an operator's key only the hash of its nonce", async () => {
   const key = await issueOperator("admin");
   const rows = await inRegistry(({ sql }) =>
     ["operators", "events"].flatMap((table) => sql.exec(`SELECT * FROM ${table}`).toArray()),
@@ -66,7 +66,7 @@ it("stores of an operator's key only the hash of its nonce", async ({ expect }) 
 const methodsOf = ({ prototype }: { prototype: object }): string[] => Object.getOwnPropertyNames(prototype).toSorted();
 
 describe("over RPC no more is shown than the product's verbs", () => {
-  it("by a directory", ({ expect }) => {
+  it("by a directory", () => {
     expect(methodsOf(GroupDirectory)).toEqual(
       words(`
       abandonRestore alarm backup checkCaller constructor countGroups endSessions endSessionsByNumber
@@ -77,7 +77,7 @@ describe("over RPC no more is shown than the product's verbs", () => {
     );
   });
 
-  it("by the registry", ({ expect }) => {
+  it("by the registry", () => {
     expect(methodsOf(Registry)).toEqual(
       words(`
       abandonRestore admit admitForm alarm backup bury checkStorage constructor endConsoleSessions

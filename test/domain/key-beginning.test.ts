@@ -1,5 +1,5 @@
 import { env } from "cloudflare:workers";
-import { describe, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { BOOTSTRAP } from "../../src/domain/credentials/caller.ts";
 import { mintCredential, newNonce } from "../../src/domain/credentials/credential.ts";
 import { readBeginning } from "../../src/domain/credentials/key-beginning.ts";
@@ -16,7 +16,7 @@ describe("the beginning of a credential", () => {
   const mint = async (signingId: string, claim: Parameters<typeof mintCredential>[1]) =>
     mintCredential(await ringOfKeys(`${signingId}:${Buffer.alloc(32, 3).toString("base64")}`), claim);
 
-  it("names the environment and at most 16 numbers, whatever it ends with", async ({ expect }) => {
+  it("names the environment and at most 16 numbers, whatever it ends with", async () => {
     for (const signingId of ["k1", "k22", "k333"])
       for (const workspace of ["a", "ab", "acme"])
         for (const id of [1, 17, 4711, 2 ** 40 + 5]) {
@@ -35,7 +35,7 @@ describe("the beginning of a credential", () => {
         }
   });
 
-  it("of an operator's key and of a group token names the number", async ({ expect }) => {
+  it("of an operator's key and of a group token names the number", async () => {
     const operatorKey = await mint("k1", { kind: "operator_key", id: 12, nonce: newNonce() });
     expect(readBeginning(operatorKey)).toEqual({ kind: "operator_key", environment: undefined, ids: [12] });
     const environment = { workspace: "acme", tag: null };
@@ -45,21 +45,21 @@ describe("the beginning of a credential", () => {
 
   it.for(["", "acme", "ugk_", "ugk_live_AQ", "ugk_testing_AQ JrMQ", `ugo_${"A".repeat(161)}`, "eyJhbGciOiJFUzI1NiJ9"])(
     "is none in %j",
-    (text, { expect }) => {
+    (text) => {
       expect(readBeginning(text)).toBe(undefined);
     },
   );
 
   it.for(["ugk_testing_", "ugo_", "ugk_testing_A", "ugk_testing_AQ", "ugk_testing_AQJr", "ugk_testing____________"])(
     "that ends before the number names none: %s",
-    (text, { expect }) => {
+    (text) => {
       expect(readBeginning(text)?.ids).toEqual([]);
     },
   );
 });
 
 describe("newest events", () => {
-  it("come newest first, in pages, of one group, and from a time on", async ({ expect }) => {
+  it("come newest first, in pages, of one group, and from a time on", async () => {
     const { get } = await newIntegrator();
     for (const id of ["a", "b", "c", "d"]) await get({ user_group_id: id });
     const page = async (query: object) => {
@@ -76,7 +76,7 @@ describe("newest events", () => {
     expect(await page({ since: 0, limit: 10 })).toEqual([["d", "c", "b", "a", null], null]);
   });
 
-  it("of a deployment without any change are none", async ({ expect }) => {
+  it("of a deployment without any change are none", async () => {
     expect(await registry().listNewestEvents(presented, { limit: 2 })).toMatchObject({
       value: { events: [], next: null },
     });

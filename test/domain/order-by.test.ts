@@ -1,4 +1,4 @@
-import { describe, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { variablesThatSortNothing } from "../../src/domain/sql/template.ts";
 import { PLACEHOLDER_STYLES } from "../../src/domain/sql/tokens.ts";
 
@@ -31,16 +31,16 @@ describe("variablesThatSortNothing", () => {
     ["ORDER BY {{a}} AND x, {{b}} LIKE name, {{c}}::text || name, CAST({{d}} || name AS text)", []],
     ["SELECT {{a}}, x FROM t WHERE y IN ({{b}}, {{c}}) GROUP BY {{d}}", []],
     ["SELECT {{a}}, 'ORDER BY ', {{b}} /* ORDER BY */ , {{c}} AS order_by, {{d}}", []],
-  ] as const)("finds in %s: %j", ([template, names], { expect }) => {
+  ] as const)("finds in %s: %j", ([template, names]) => {
     for (const style of PLACEHOLDER_STYLES) expect(variablesThatSortNothing(template, style)).toEqual(names);
   });
 
-  it("finds arrays, and not the values in them", ({ expect }) => {
+  it("finds arrays, and not the values in them", () => {
     const template = "ORDER BY ARRAY[x, {{a}}, y], a[{{b}}], {{c}}::text[] DESC";
     expect(variablesThatSortNothing(template, "$1")).toEqual(["c"]);
   });
 
-  it("finds nothing in a template that is refused", ({ expect }) => {
+  it("finds nothing in a template that is refused", () => {
     expect(variablesThatSortNothing("ORDER BY {{a}} '", "$1")).toEqual([]);
   });
 });

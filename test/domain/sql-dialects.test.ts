@@ -1,4 +1,4 @@
-import { describe, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { bindTemplate } from "../../src/domain/sql/template.ts";
 import type { PlaceholderStyle } from "../../src/domain/sql/tokens.ts";
 
@@ -30,11 +30,11 @@ describe("for SQL Server", () => {
     ["a backquote", "x = '`' AND y = {{id}}", "x = '`' AND y = @p1"],
     ["an identifier in a clause", "1 = 1 [[AND [a] = {{id}} AND {{n}} = [b] ]]", "1 = 1 AND [a] = @p1 AND @p2 = [b] "],
     ["an E before a string", "E'\\' = {{id}}", "E'\\' = @p1"],
-  ] as const)("binds %s", ([, template, sql], { expect }) => {
+  ] as const)("binds %s", ([, template, sql]) => {
     expect(bind(template, "@p1")).toMatchObject({ ok: true, value: { sql } });
   });
 
-  it("gives the parameters as a list, of which the first is @p1", ({ expect }) => {
+  it("gives the parameters as a list, of which the first is @p1", () => {
     expect(bind("{{id}} {{n}} IN ({{regions}}) {{id}}", "@p1")).toMatchObject({
       value: { params: ["acme", 5, "eu", "us"] },
     });
@@ -53,7 +53,7 @@ describe("for SQL Server", () => {
     ["a table whose name would begin with the placeholder", "x = #{{id}}", 5],
     ["an escape of ODBC", "x = {{id}} --(* a *)--", 11],
     ["a bracket that could close the clause", "1 [[AND {{id}} = [a]]] b]]", 17],
-  ] as const)("refuses %s", ([, template, position], { expect }) => {
+  ] as const)("refuses %s", ([, template, position]) => {
     expect(bind(template, "@p1")).toMatchObject(refusedAt(position));
   });
 });
@@ -72,7 +72,7 @@ describe("for ClickHouse", () => {
     ["a fraction", 1.5, "Float64"],
     ["a boolean", true, "Bool"],
     ["null", null, "Nullable(String)"],
-  ] as const)("types %s by its value", ([, value, type], { expect }) => {
+  ] as const)("types %s by its value", ([, value, type]) => {
     expect(bind("x = {{v}}", "{p1:String}", new Map([["v", value]]))).toEqual({
       ok: true,
       value: { sql: `x = {p1:${type}}`, params: { p1: value }, dropped: [] },
@@ -87,14 +87,14 @@ describe("for ClickHouse", () => {
     [["a", null], "Array(Nullable(String))"],
     [[null, 1], "Array(Nullable(Int64))"],
     [[null], "Array(Nullable(String))"],
-  ] as const)("types the array %j of a function", ([list, type], { expect }) => {
+  ] as const)("types the array %j of a function", ([list, type]) => {
     expect(bind("has({{v}}, x)", "{p1:String}", new Map([["v", list]]))).toEqual({
       ok: true,
       value: { sql: `has({p1:${type}}, x)`, params: { p1: list }, dropped: [] },
     });
   });
 
-  it("refuses an array without a common type", ({ expect }) => {
+  it("refuses an array without a common type", () => {
     for (const list of [[1, "a"], [true, 1], []])
       expect(bind("has({{v}}, x)", "{p1:String}", new Map([["v", list]]))).toEqual({
         ok: false,
@@ -120,7 +120,7 @@ describe("for ClickHouse", () => {
       "x IN ({{regions}}) AND has({{regions}}, y)",
       "x IN ({p1:String}, {p2:String}) AND has({p3:Array(String)}, y)",
     ],
-  ] as const)("binds a list in %s", ([, template, sql], { expect }) => {
+  ] as const)("binds a list in %s", ([, template, sql]) => {
     expect(bind(template, "{p1:String}")).toMatchObject({ ok: true, value: { sql } });
   });
 
@@ -144,7 +144,7 @@ describe("for ClickHouse", () => {
       "1 [[AND x IN [{{regions}}]]] [[AND a[1] = {{id}}]]",
       "1 AND x IN [{p1:String}, {p2:String}] AND a[1] = {p3:String}",
     ],
-  ] as const)("binds %s", ([, template, sql], { expect }) => {
+  ] as const)("binds %s", ([, template, sql]) => {
     expect(bind(template, "{p1:String}")).toMatchObject({ ok: true, value: { sql } });
   });
 
@@ -165,11 +165,11 @@ describe("for ClickHouse", () => {
     ["a typographic quote that is not closed", "x \u201c = {{id}}", 2],
     ["a placeholder of the template", "x = {a:String} AND y = {{id}}", 4],
     ["one with a comment in it", "x = {/* */a:String} AND y = {{id}}", 4],
-  ] as const)("refuses %s", ([, template, position], { expect }) => {
+  ] as const)("refuses %s", ([, template, position]) => {
     expect(bind(template, "{p1:String}")).toMatchObject(refusedAt(position));
   });
 
-  it("takes parameters of 64 KiB with their names, and no byte more", ({ expect }) => {
+  it("takes parameters of 64 KiB with their names, and no byte more", () => {
     // {"p1":"…"}
     const longest = 64 * 1024 - '{"p1":""}'.length;
     const bound = (units: number) => bind("{{v}}", "{p1:String}", new Map([["v", "x".repeat(units)]]));
@@ -190,7 +190,7 @@ describe("for databases that share a question mark", () => {
     ["a heredoc of ClickHouse in a name", "1a$q$ ' $q$ , ' = {{id}} '$q$'", 14],
     ["a dollar sign", "$ a $ = {{id}}", 0],
     ["typographic quotes of ClickHouse", "\u2018 a = {{id}} \u2019", 0],
-  ] as const)("refuses %s", ([, template, position], { expect }) => {
+  ] as const)("refuses %s", ([, template, position]) => {
     expect(bind(template, "?")).toMatchObject(refusedAt(position));
   });
 
@@ -200,7 +200,7 @@ describe("for databases that share a question mark", () => {
     "x = 'https://a.example' AND y = {{id}}",
     "x = {{id}} AND y = a[b[1]]",
     "`a` = {{id}} AND 'it''s' <> \"b\"",
-  ])("binds %s, which all read alike", (template, { expect }) => {
+  ])("binds %s, which all read alike", (template) => {
     expect(bind(template, "?")).toMatchObject({ ok: true });
   });
 });
@@ -225,11 +225,11 @@ describe("colons and question marks, in each style", () => {
     ["j ?{{id}}", []],
     ["j ?| ARRAY[{{regions}}]", ["$1", "%s", "{p1:String}"]],
     ["j ?& ARRAY[{{regions}}]", ["$1", "%s", "{p1:String}"]],
-  ] as const)("are bound or refused: %s", ([template, styles], { expect }) => {
+  ] as const)("are bound or refused: %s", ([template, styles]) => {
     expect(stylesThatBind(template)).toEqual(styles);
   });
 
-  it("name a missing variable, and drop no clause without one", ({ expect }) => {
+  it("name a missing variable, and drop no clause without one", () => {
     const template = "j ? {{id}} AND a[1:2] = b [[AND j ? {{user_group.gone}} AND a[1:2] = c]]";
     expect(bind(template, "$1")).toMatchObject({
       value: { sql: "j ? $1 AND a[1:2] = b ", params: ["acme"], dropped: ["user_group.gone"] },

@@ -1,5 +1,5 @@
 import fc from "fast-check";
-import { describe, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { bindTemplate } from "../../src/domain/sql/template.ts";
 import { PLACEHOLDER_STYLES, type PlaceholderStyle } from "../../src/domain/sql/tokens.ts";
 
@@ -48,7 +48,7 @@ describe("bindTemplate", () => {
     ],
     ["'a' [[= {{id}}]] 'b'", "'a' = ? 'b'", ["acme"]],
     ["[[x = {{user_group.blank }}]] [[y = {{ user_group.tier }}]]", "x = ? y = ?", ["kept", 2]],
-  ] as const)("binds %s", ([template, sql, params], { expect }) => {
+  ] as const)("binds %s", ([template, sql, params]) => {
     expect(bind(template)).toEqual({ ok: true, value: { sql, params, dropped: [] } });
   });
 
@@ -61,13 +61,13 @@ describe("bindTemplate", () => {
       " c ",
       ["user_group.z", "user_group.b", "user_group.a"],
     ],
-  ] as const)("names the variables for which it drops clauses of %s", ([template, sql, dropped], { expect }) => {
+  ] as const)("names the variables for which it drops clauses of %s", ([template, sql, dropped]) => {
     expect(bind(template)).toEqual({ ok: true, value: { sql, params: [], dropped } });
   });
 
   it.for(["user_group_ID", "region", "user_group", "user_group.", "user_groups.a", "User_group.a", "x.user_group.a"])(
     "refuses to drop a clause because of %s, which no group can have",
-    (variable, { expect }) => {
+    (variable) => {
       const unknown = { ok: false, failure: { code: "unknown_variable", variable } };
       expect(bind(`true [[AND x = {{${variable}}}]]`)).toEqual(unknown);
       expect(bind(`true [[AND y = {{user_group.gone}} AND x = {{ ${variable} }}]]`, "$1")).toEqual(unknown);
@@ -80,11 +80,11 @@ describe("bindTemplate", () => {
     ["x IN (/* [ */{{user_group.regions}}\t/* ) */ )", "x IN (/* [ */?, ?\t/* ) */ )"],
     ["(1 [[, {{user_group.gone}}]], {{user_group.regions}} [[, {{user_group.gone}}]])", "(1 , ?, ? )"],
     ["(1 [[, {{user_group.regions}}]] [[, {{id}}]])", "(1 , ?, ? , ? )"],
-  ] as const)("puts a list into a list: %s", ([template, sql], { expect }) => {
+  ] as const)("puts a list into a list: %s", ([template, sql]) => {
     expect(bind(template)).toMatchObject({ ok: true, value: { sql } });
   });
 
-  it("binds a list in an array of PostgreSQL", ({ expect }) => {
+  it("binds a list in an array of PostgreSQL", () => {
     expect(bind("ARRAY[{{user_group.regions}}]", "$1")).toMatchObject({ ok: true, value: { sql: "ARRAY[$1, $2]" } });
   });
 
@@ -99,7 +99,7 @@ describe("bindTemplate", () => {
     "'(' {{user_group.regions}} ')'",
     "/* ( */ {{user_group.regions}} /* ) */",
     "x IN ({{user_group.one}} + 1)",
-  ])("refuses a list that is no item of a list: %s", (template, { expect }) => {
+  ])("refuses a list that is no item of a list: %s", (template) => {
     for (const style of PLACEHOLDER_STYLES)
       expect(bind(template, style)).toMatchObject({ ok: false, failure: { code: "unusable_variable" } });
   });
@@ -112,7 +112,7 @@ describe("bindTemplate", () => {
     "x = ANY({{user_group.regions}}::text[])",
     "x = ANY({{user_group.regions}}, {{id}})",
     "[[x = {{id}} AND x = ANY ]] [[({{user_group.regions}})]]",
-  ])("advises IN for a list in %s", (template, { expect }) => {
+  ])("advises IN for a list in %s", (template) => {
     for (const style of PLACEHOLDER_STYLES)
       expect(bind(template, style)).toMatchObject({
         ok: false,
@@ -130,7 +130,7 @@ describe("bindTemplate", () => {
     ['x = "any"({{user_group.regions}})', 'x = "any"($1, $2)'],
     ["x = many({{user_group.regions}})", "x = many($1, $2)"],
     ["x = ANY(SELECT y WHERE z IN ({{user_group.regions}}))", "x = ANY(SELECT y WHERE z IN ($1, $2))"],
-  ] as const)("binds %s, where no list stands in ANY", ([template, sql], { expect }) => {
+  ] as const)("binds %s, where no list stands in ANY", ([template, sql]) => {
     expect(bind(template, "$1")).toMatchObject({ ok: true, value: { sql } });
   });
 
@@ -138,7 +138,7 @@ describe("bindTemplate", () => {
     "x IN UNNEST({{user_group.regions}})",
     "x in unnest ( {{user_group.one}} )",
     "FROM UNNEST /* ( */ ({{user_group.regions}}) AS r",
-  ])("advises IN or ARRAY for a list in %s", (template, { expect }) => {
+  ])("advises IN or ARRAY for a list in %s", (template) => {
     for (const style of PLACEHOLDER_STYLES)
       expect(bind(template, style)).toMatchObject({
         ok: false,
@@ -151,18 +151,18 @@ describe("bindTemplate", () => {
     expect(bind("x = ANY(UNNEST(ARRAY[{{user_group.regions}}]))", "$1")).toMatchObject({ ok: true });
   });
 
-  it("closes the brackets of an array before those of the clause", ({ expect }) => {
+  it("closes the brackets of an array before those of the clause", () => {
     expect(bind("1 [[AND {{user_group.gone}} = a[1]]] [[AND {{id}} = a[b[1]]]]", "$1")).toMatchObject({
       value: { sql: "1  AND $1 = a[b[1]]", dropped: ["user_group.gone"] },
     });
   });
 
-  it("changes nothing in syntax that only PostgreSQL reads", ({ expect }) => {
+  it("changes nothing in syntax that only PostgreSQL reads", () => {
     for (const sql of ["e'it\\'s'", "$$ it's -- # ` $$ $tag$ $$ $tag$", "'really?'", "a # b['c'] -- ?\n"])
       expect(bind(`${sql} {{id}}`, "$1")).toMatchObject({ ok: true, value: { sql: `${sql} $1` } });
   });
 
-  it("refuses placeholders of their own with $1, too", ({ expect }) => {
+  it("refuses placeholders of their own with $1, too", () => {
     for (const template of ["owner = ? AND t = {{id}}", "x = ?1", "x = :x", "x = $x", "x = @x", "` ' ` {{id}} ` '`"])
       expect(bind(template, "$1")).toMatchObject({ ok: false, failure: { code: "invalid_template" } });
     expect(bind("a[{{id}}] || b[1:{{id}}] ?| c AND d @> e", "$1")).toMatchObject({
@@ -187,7 +187,7 @@ describe("bindTemplate", () => {
     "j @? {{id}}",
     "j ?| b = {{id}}",
     "j ?& b = {{id}}",
-  ])("binds a slice or an operator of jsonb as PostgreSQL reads it: %s", (template, { expect }) => {
+  ])("binds a slice or an operator of jsonb as PostgreSQL reads it: %s", (template) => {
     for (const style of ["$1", "%s"] as const)
       expect(bind(template, style)).toMatchObject({
         ok: true,
@@ -210,20 +210,17 @@ describe("bindTemplate", () => {
     ["j ? k AND {{id}}", 2, "jsonb_exists(j, {{value.key}})"],
     ["j ?{{id}}", 3, "Put a space"],
     ["a[{{id}} :2]", 9, "[1 : 2]"],
-  ] as const)(
-    "refuses the placeholder of %s, and names what to write instead",
-    ([template, position, advice], { expect }) => {
-      expect(bind(template, "$1")).toEqual({
-        ok: false,
-        failure: { code: "invalid_template", position, reason: expect.stringContaining(advice) },
-      });
-      expect(bind(template, "%s")).toEqual(bind(template, "$1"));
-    },
-  );
+  ] as const)("refuses the placeholder of %s, and names what to write instead", ([template, position, advice]) => {
+    expect(bind(template, "$1")).toEqual({
+      ok: false,
+      failure: { code: "invalid_template", position, reason: expect.stringContaining(advice) },
+    });
+    expect(bind(template, "%s")).toEqual(bind(template, "$1"));
+  });
 
   it.for(["j ? {{id}}", "j ?| b = {{id}}", "j ?& b = {{id}}"])(
     "reads a placeholder with ?, and names the function to write instead: %s",
-    (template, { expect }) => {
+    (template) => {
       expect(bind(template, "?")).toMatchObject({
         failure: {
           code: "invalid_template",
@@ -234,7 +231,7 @@ describe("bindTemplate", () => {
     },
   );
 
-  it("doubles each percent sign of the template for the drivers of Python", ({ expect }) => {
+  it("doubles each percent sign of the template for the drivers of Python", () => {
     expect(
       bind("x %{{user_group.tier}}% 2 AND y LIKE 'a%s' -- 100%\n AND z IN ({{user_group.regions}})", "%s"),
     ).toEqual({
@@ -244,7 +241,7 @@ describe("bindTemplate", () => {
     expect(bind("x % 2", "?")).toMatchObject({ ok: true, value: { sql: "x % 2" } });
   });
 
-  it("binds an array of PostgreSQL with %s, and refuses what MySQL reads in another way", ({ expect }) => {
+  it("binds an array of PostgreSQL with %s, and refuses what MySQL reads in another way", () => {
     expect(bind("x = ANY(ARRAY[{{user_group.regions}}])", "%s")).toMatchObject({
       ok: true,
       value: { sql: "x = ANY(ARRAY[%s, %s])" },
@@ -260,7 +257,7 @@ describe("bindTemplate", () => {
       expect(bind(template, "%s")).toMatchObject({ ok: false, failure: { code: "invalid_template" } });
   });
 
-  it("numbers the placeholders of PostgreSQL, and changes no operator or backslash", ({ expect }) => {
+  it("numbers the placeholders of PostgreSQL, and changes no operator or backslash", () => {
     expect(bind("j #> '{a}' ? '\\' AND x IN ({{user_group.regions}}) AND y = {{id}}", "$1")).toEqual({
       ok: true,
       value: { sql: "j #> '{a}' ? '\\' AND x IN ($1, $2) AND y = $3", params: ["eu", "us", "acme"], dropped: [] },
@@ -282,14 +279,14 @@ describe("bindTemplate", () => {
     ["an open value", "{{id}}#1", 0],
     ["a named modifier", "{{id}}:raw", 0],
     ["a slice", "a[{{user_group.tier}}:{{user_group.tier}}]", 2],
-  ] as const)("refuses what pg-promise reads as %s, and names its place", ([, template, position], { expect }) => {
+  ] as const)("refuses what pg-promise reads as %s, and names its place", ([, template, position]) => {
     expect(bind(template, "$1")).toEqual({
       ok: false,
       failure: { code: "invalid_template", position, reason: expect.stringMatching(/^Some drivers .*\.$/) },
     });
   });
 
-  it("accepts what pg-promise does not format", ({ expect }) => {
+  it("accepts what pg-promise does not format", () => {
     for (const [template, sql] of [
       ["{{id}}::text, '$', 'US$ 1', a$b", "$1::text, '$', 'US$ 1', a$b"],
       ["{{id}} ^ 2 # 3 ~ '4' : 5", "$1 ^ 2 # 3 ~ '4' : 5"],
@@ -303,7 +300,7 @@ describe("bindTemplate", () => {
     expect(bind("{{id}}^2, '$1', a$1")).toMatchObject({ ok: true, value: { sql: "?^2, '$1', a$1" } });
   });
 
-  it.for(WRITTEN_STYLES)("refuses with %s text that a driver would join to a value", (style, { expect }) => {
+  it.for(WRITTEN_STYLES)("refuses with %s text that a driver would join to a value", (style) => {
     for (const [template, position] of [
       ["5 -{{user_group.tier}}", 3],
       ["x <> E'a'{{id}}", 9],
@@ -324,19 +321,16 @@ describe("bindTemplate", () => {
     ["a {{id}} {{user_group.missing}}", "user_group.missing"],
     ["{{__proto__}}", "__proto__"],
     ["{{constructor}}", "constructor"],
-  ] as const)("refuses the missing variable of %s", ([template, variable], { expect }) => {
+  ] as const)("refuses the missing variable of %s", ([template, variable]) => {
     expect(bind(template)).toEqual({ ok: false, failure: { code: "unknown_variable", variable } });
   });
 
-  it.for(["user_group.none", "user_group.object", "user_group.nested"])(
-    "refuses %s, in brackets too",
-    (variable, { expect }) => {
-      for (const template of [`x = {{${variable}}}`, `a [[ x = {{${variable}}} ]]`])
-        expect(bind(template)).toEqual({ ok: false, failure: { code: "unusable_variable", variable } });
-    },
-  );
+  it.for(["user_group.none", "user_group.object", "user_group.nested"])("refuses %s, in brackets too", (variable) => {
+    for (const template of [`x = {{${variable}}}`, `a [[ x = {{${variable}}} ]]`])
+      expect(bind(template)).toEqual({ ok: false, failure: { code: "unusable_variable", variable } });
+  });
 
-  it("refuses more values than a database takes", ({ expect }) => {
+  it("refuses more values than a database takes", () => {
     const many = new Map([["many", Array(2000).fill(1)]]);
     expect(bindTemplate("({{many}}) ".repeat(5), many, "?").ok).toBe(true);
     for (const style of PLACEHOLDER_STYLES)
@@ -417,14 +411,14 @@ describe("bindTemplate", () => {
     ["a placeholder that would be part of a number", "x = {{id}}0", 4],
     ["a placeholder that would begin a dollar quote", "x = @{{id}}", 5],
     ["placeholders side by side", "{{id}}{{id}}", 0],
-  ] as const)("refuses %s, and names its place", ([, template, position], { expect }) => {
+  ] as const)("refuses %s, and names its place", ([, template, position]) => {
     expect(bind(template)).toEqual({
       ok: false,
       failure: { code: "invalid_template", position, reason: expect.stringMatching(/\.$/) },
     });
   });
 
-  it("gives a variable that occurs twice the same numbers", ({ expect }) => {
+  it("gives a variable that occurs twice the same numbers", () => {
     const variables = new Map<string, unknown>([
       ["a", "x"],
       ["b", "x"],
@@ -438,7 +432,7 @@ describe("bindTemplate", () => {
     expect(bindTemplate(template, variables, "?")).toMatchObject({ value: { params: ["x", 1, 2, "x", "x", 1, 2] } });
   });
 
-  it("refuses values that would make a short template a very long query", ({ expect }) => {
+  it("refuses values that would make a short template a very long query", () => {
     const long = new Map([["long", "x".repeat(16_000)]]);
     expect(bindTemplate("{{long}} ".repeat(4), long, "?").ok).toBe(true);
     expect(bindTemplate("{{long}} ".repeat(5), long, "?")).toMatchObject({ failure: { code: "variables_too_large" } });
@@ -449,18 +443,15 @@ describe("bindTemplate", () => {
     ["é", 2],
     ["\n", 2],
     ["😀", 4],
-  ] as const)(
-    "takes parameters of 64 KiB as JSON in UTF-8, and no byte more, of %j",
-    ([character, bytes], { expect }) => {
-      // Of the list with its two brackets, and with its quotes.
-      const fit = (64 * 1024 - 4) / bytes;
-      const bound = (count: number) => bindTemplate("{{v}}", new Map([["v", character.repeat(count)]]), "?");
-      expect(bound(Math.floor(fit)).ok).toBe(true);
-      expect(bound(Math.floor(fit) + 1)).toMatchObject({ failure: { code: "variables_too_large" } });
-    },
-  );
+  ] as const)("takes parameters of 64 KiB as JSON in UTF-8, and no byte more, of %j", ([character, bytes]) => {
+    // Of the list with its two brackets, and with its quotes.
+    const fit = (64 * 1024 - 4) / bytes;
+    const bound = (count: number) => bindTemplate("{{v}}", new Map([["v", character.repeat(count)]]), "?");
+    expect(bound(Math.floor(fit)).ok).toBe(true);
+    expect(bound(Math.floor(fit) + 1)).toMatchObject({ failure: { code: "variables_too_large" } });
+  });
 
-  it("does not join tokens that brackets separated", ({ expect }) => {
+  it("does not join tokens that brackets separated", () => {
     for (const template of [
       "-[[- {{id}}]] DROP",
       "/[[ {{user_group.gone}} ]]* x",
@@ -509,7 +500,7 @@ describe("for any values", () => {
     style.replace("{p1:String}", `{p1:${typeOf(value)}}`).replace("1", String(number));
   const named = (params: unknown[]) => Object.fromEntries(params.map((value, index) => [`p${index + 1}`, value]));
 
-  it("the SQL is the template's text with placeholders, and the values are its parameters", ({ expect }) => {
+  it("the SQL is the template's text with placeholders, and the values are its parameters", () => {
     const parts = fc.array(fc.tuple(texts, fc.option(values, { nil: undefined })), { minLength: 1, maxLength: 8 });
     fc.assert(
       fc.property(parts, fc.constantFrom(...PLACEHOLDER_STYLES), (pieces, style) => {
@@ -536,7 +527,7 @@ describe("for any values", () => {
     );
   });
 
-  it("the SQL is the same for all values, except for the number of placeholders", ({ expect }) => {
+  it("the SQL is the same for all values, except for the number of placeholders", () => {
     const pieces = `{{a}} {{b}} [[ ]] ' " \` -- /* */ $$ $t$ x 0 e' \\ ? - { } (`.split(" ");
     const soup = fc.array(fc.constantFrom(" ", "\n", ...pieces), { maxLength: 14 }).map((parts) => parts.join(""));
     fc.assert(

@@ -1,4 +1,4 @@
-import { describe, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { DIRECTORY_SECONDS_MAX, LIST_PAUSE_MS, READS_WAITING_MAX } from "../../common/limits.ts";
 import { ok } from "../../common/result.ts";
 import { Turns } from "../../src/domain/turns.ts";
@@ -27,7 +27,7 @@ function newTurns() {
 }
 
 describe("turns", () => {
-  it("serve callers one after the other, however many reads each has in flight", async ({ expect }) => {
+  it("serve callers one after the other, however many reads each has in flight", async () => {
     const { take, served } = newTurns();
     await Promise.all([
       take("1", "a1"),
@@ -40,7 +40,7 @@ describe("turns", () => {
     expect(served).toEqual(["a1", "a2", "b1", "c1", "a3", "b2"]);
   });
 
-  it("let other work run between two reads, with the real clock", async ({ expect }) => {
+  it("let other work run between two reads, with the real clock", async () => {
     const turns = new Turns();
     const order: string[] = [];
     const take = reader(turns, order);
@@ -50,7 +50,7 @@ describe("turns", () => {
     expect(order).toEqual(["first", "between", "second"]);
   });
 
-  it("reject the read that throws, and continue with the next", async ({ expect }) => {
+  it("reject the read that throws, and continue with the next", async () => {
     const { turns, take } = newTurns();
     const failing = turns.take("1", () => {
       throw new Error("broken");
@@ -60,7 +60,7 @@ describe("turns", () => {
     expect(await next).toMatchObject({ ok: true, value: { name: "read" } });
   });
 
-  it("pause for as long as the read was large, and not after a small one alone", async ({ expect }) => {
+  it("pause for as long as the read was large, and not after a small one alone", async () => {
     const { clock, take } = newTurns();
     await take("1", "alone", 0.01);
     expect(clock.pauses).toEqual([]);
@@ -73,7 +73,7 @@ describe("turns", () => {
     expect(clock.pauses).toEqual([LIST_PAUSE_MS, Math.floor(LIST_PAUSE_MS / 2), 1]);
   });
 
-  it("say which reads have waited for others, and not only for a pause", async ({ expect }) => {
+  it("say which reads have waited for others, and not only for a pause", async () => {
     const { take } = newTurns();
     const waited = [take("1", "first"), take("2", "second"), take("3", "third")].map(
       async (read) => (await read).ok && Reflect.get(Reflect.get(await read, "value"), "hasWaited"),
@@ -83,7 +83,7 @@ describe("turns", () => {
     expect([small, next]).toMatchObject([{ value: { hasWaited: false } }, { value: { hasWaited: false } }]);
   });
 
-  it("drop the reads that have waited for as long as the Worker waits", async ({ expect }) => {
+  it("drop the reads that have waited for as long as the Worker waits", async () => {
     const { clock, turns, served, take } = newTurns();
     const first = take("1", "first");
     const slow = turns.take("1", () => {
@@ -99,7 +99,7 @@ describe("turns", () => {
     expect(await take("1", "later")).toMatchObject({ ok: true });
   });
 
-  it("refuse the 61st waiting read of one caller, and none of another", async ({ expect }) => {
+  it("refuse the 61st waiting read of one caller, and none of another", async () => {
     const { served, take } = newTurns();
     const reads = Array.from({ length: READS_WAITING_MAX + 2 }, (_, index) => take("1", `a${index}`));
     const other = take("2", "b");

@@ -1,4 +1,4 @@
-import { inject, it } from "vitest";
+import { expect, inject, it } from "vitest";
 import { hasAnotherRound, report } from "../proof/effort.ts";
 import { byNumber } from "../support/by-number.ts";
 import { type Answer, call, codeOf } from "../support/client.ts";
@@ -7,7 +7,7 @@ import { newIntegrator } from "../support/states.ts";
 
 const { seed } = inject("effort");
 
-it("64 racing restores, creates and renames of one id have exactly one winner", async ({ expect }) => {
+it("64 racing restores, creates and renames of one id have exactly one winner", async () => {
   const random = randomOf(seed);
   const startedAt = Date.now();
   const wins: Record<string, number> = { create: 0, restore: 0, "restore under this id": 0, rename: 0 };

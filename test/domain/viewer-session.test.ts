@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { calculateJwkThumbprint, createLocalJWKSet, importJWK, jwtVerify, SignJWT, UnsecuredJWT } from "jose";
-import { afterEach, describe, it, onTestFinished, vi } from "vitest";
+import { afterEach, describe, expect, it, onTestFinished, vi } from "vitest";
 import type { EnvironmentTag } from "../../common/environment.ts";
 import { SESSION_UNITS_MAX, VERIFIED_SESSIONS_UNITS_MAX } from "../../common/limits.ts";
 import { normalizeOrigin } from "../../common/origin.ts";
@@ -122,7 +122,7 @@ const manyClaims: fc.Arbitrary<SessionClaims> = fc
   }));
 
 describe("a session", () => {
-  it("gives back its claims, to another library too", async ({ expect }) => {
+  it("gives back its claims, to another library too", async () => {
     const ring = await ringOfKeys(OURS);
     const jwks = createLocalJWKSet(await jwksOf(ring));
     await fc.assert(
@@ -155,14 +155,14 @@ describe("a session", () => {
     );
   });
 
-  it("has exactly the published header and claims", async ({ expect }) => {
+  it("has exactly the published header and claims", async () => {
     const text = await mintSession(await ringOfKeys(OURS), CLAIMS);
     const [header, payload] = text.split(".").map((part) => atob(part.replaceAll("-", "+").replaceAll("_", "/")));
     expect(header).toBe(JSON.stringify(HEADER));
     expect(payload).toBe(JSON.stringify(PAYLOAD));
   });
 
-  it("is refused above 8,000 characters, also with a valid signature", async ({ expect }) => {
+  it("is refused above 8,000 characters, also with a valid signature", async () => {
     const ring = await ringOfKeys(OURS);
     const sessionOf = (letters: number) => mintSession(ring, { ...CLAIMS, variables: { a: "v".repeat(letters) } });
     const shortest = (await sessionOf(0)).length;
@@ -172,7 +172,7 @@ describe("a session", () => {
     expect(await verifySession(ring, await sessionOf(letters + 4), NOW)).toBeUndefined();
   });
 
-  it("is verified once while it is valid, and not at all where it was minted", async ({ expect }) => {
+  it("is verified once while it is valid, and not at all where it was minted", async () => {
     const [minter, other] = [await ringOfKeys(OURS), await ringOfKeys(OURS)];
     const verify = vi.spyOn(crypto.subtle, "verify");
     onTestFinished(() => verify.mockRestore());
@@ -192,7 +192,7 @@ describe("a session", () => {
     }
   });
 
-  it("is cached in 2 MiB of texts, the newest ones, without those that have expired", ({ expect }) => {
+  it("is cached in 2 MiB of texts, the newest ones, without those that have expired", () => {
     const cache = new VerifiedSessions();
     const keep = (n: number, expiresAtSeconds: number, nowSeconds: number) =>
       cache.keep(String(n).padStart(SESSION_UNITS_MAX), session(expiresAtSeconds), nowSeconds);
@@ -210,7 +210,7 @@ describe("a session", () => {
     expect(cache.find("11".padStart(SESSION_UNITS_MAX))).toBeUndefined();
   });
 
-  it("expires at its second, and then has only what the log needs", async ({ expect }) => {
+  it("expires at its second, and then has only what the log needs", async () => {
     const ring = await ringOfKeys(OURS);
     const text = await mintSession(ring, CLAIMS);
     expect(await verifySession(ring, text, NOW + 300_000 - 1)).toEqual({
@@ -228,7 +228,7 @@ describe("a session", () => {
     }
   });
 
-  it("may come from a clock that is up to a minute ahead", async ({ expect }) => {
+  it("may come from a clock that is up to a minute ahead", async () => {
     const ring = await ringOfKeys(OURS);
     const text = await mintSession(ring, CLAIMS);
     expect(await verifySession(ring, text, NOW - 60_000)).toMatchObject({ state: "valid" });
@@ -248,7 +248,7 @@ describe("a session of another release", () => {
     ["the prototype as a claim", JSON.stringify(STALE).replace("{", '{"__proto__":{"viewer_id":"eve"},')],
     ["an unknown field of the group", { ...STALE, group: { ...GROUP, colour: "red" } }],
     ["a field of the group by the name of a method", { ...STALE, group: { ...GROUP, toString: 1 } }],
-  ])("is valid, and without what this release does not know: %s", async ([, payload], { expect }) => {
+  ])("is valid, and without what this release does not know: %s", async ([, payload]) => {
     const verified = await verifySession(await ringOfKeys(OURS), await forge(payload), NOW);
     expect(verified).toMatchObject({
       state: "valid",
@@ -268,7 +268,7 @@ describe("a session of another release", () => {
     ["a group with an empty name", { max_stale_seconds: 60, group: { ...GROUP, name: "" } }],
     ["a group with a list as properties", { max_stale_seconds: 60, group: { ...GROUP, properties: [] } }],
     ["a group with a text as mapping", { max_stale_seconds: 60, group: { ...GROUP, mapping: "{}" } }],
-  ])("is valid, and has no stale answer: %s", async ([, stale], { expect }) => {
+  ])("is valid, and has no stale answer: %s", async ([, stale]) => {
     const ring = await ringOfKeys(OURS);
     const text = await forge({ ...PAYLOAD, ...stale });
     // The second time, its claims are not checked again.
@@ -278,18 +278,18 @@ describe("a session of another release", () => {
 });
 
 describe("the keys", () => {
-  it.for(VECTORS)("are those that this signing key has always had: $kid", async (vector, { expect }) => {
+  it.for(VECTORS)("are those that this signing key has always had: $kid", async (vector) => {
     const { keys } = await jwksOf(await ringOfKeys(`k1:${vector.signingKey}`));
     expect(keys).toEqual([{ ...jwkOf(vector), kid: vector.kid, alg: "ES256", use: "sig" }]);
     expect(await calculateJwkThumbprint(jwkOf(vector))).toBe(vector.kid);
   });
 
-  it("are listed once when two ids have the same signing key", async ({ expect }) => {
+  it("are listed once when two ids have the same signing key", async () => {
     const { keys } = await jwksOf(await ringOfKeys(`${OURS},k2:${base64(2)},k3:${base64(7)}`));
     expect(keys.map((key) => key.kid)).toEqual([kid, expect.not.stringMatching(kid)]);
   });
 
-  it("are derived at the first use and not before, and once", async ({ expect }) => {
+  it("are derived at the first use and not before, and once", async () => {
     const derive = vi.spyOn(crypto.subtle, "deriveBits");
     const ring = await ringOfKeys(`${OURS},k2:${base64(2)}`);
     expect(derive).not.toHaveBeenCalled();
@@ -299,7 +299,7 @@ describe("the keys", () => {
     expect(derive).toHaveBeenCalledTimes(2);
   });
 
-  it("are not used for other credentials", async ({ expect }) => {
+  it("are not used for other credentials", async () => {
     const ring = await ringOfKeys(OURS);
     const others = [
       await forgedCredential("token"),
@@ -319,7 +319,7 @@ describe("the keys", () => {
 });
 
 describe("an attack", () => {
-  it("is a forgery that would succeed but for one change", async ({ expect }) => {
+  it("is a forgery that would succeed but for one change", async () => {
     const ring = await ringOfKeys(OURS);
     expect(await verifySession(ring, await forge(PAYLOAD), NOW)).toEqual({
       state: "valid",
@@ -396,7 +396,7 @@ describe("an attack", () => {
     ["a trailing line", async () => `${await forge(PAYLOAD)}\n`],
     ["a leading blank", async () => ` ${await forge(PAYLOAD)}`],
     ["too much text", () => forge({ ...PAYLOAD, variables: { a: "a".repeat(SESSION_UNITS_MAX) } })],
-  ])("fails: %s", async ([, make], { expect }) => {
+  ])("fails: %s", async ([, make]) => {
     expect(await verifySession(await ringOfKeys(OURS), await make(), NOW)).toBeUndefined();
   });
 
@@ -452,17 +452,17 @@ describe("an attack", () => {
     ["a long life whose start is far ago", { ...PAYLOAD, iat: 1, exp: NOW_SECONDS + 300 }],
     ["a start in the future", { ...PAYLOAD, iat: NOW_SECONDS + 61, exp: NOW_SECONDS + 300 }],
     ["a fraction for exp", { ...PAYLOAD, exp: PAYLOAD.exp + 0.5 }],
-  ])("of a thief of the signing key fails: %s", async ([, payload], { expect }) => {
+  ])("of a thief of the signing key fails: %s", async ([, payload]) => {
     expect(await verifySession(await ringOfKeys(OURS), await forge(payload), NOW)).toBeUndefined();
   });
 
-  it("fails with bytes that are no UTF-8", async ({ expect }) => {
+  it("fails with bytes that are no UTF-8", async () => {
     const bytes = utf8.encode(JSON.stringify({ ...PAYLOAD, sub: "?" }));
     bytes[bytes.indexOf("?".charCodeAt(0))] = 0xff;
     expect(await verifySession(await ringOfKeys(OURS), await forge(bytes), NOW)).toBeUndefined();
   });
 
-  it("fails with any change of one character", async ({ expect }) => {
+  it("fails with any change of one character", async () => {
     const ring = await ringOfKeys(OURS);
     const text = await mintSession(ring, CLAIMS);
     const accepted: string[] = [];
@@ -501,7 +501,7 @@ describe("an origin", () => {
     ["https://bücher.example", "https://xn--bcher-kva.example"],
     ["https://example.com.", "https://example.com."],
     ["https://a_b.example", "https://a_b.example"],
-  ] as const)("%s is written as %s", ([text, origin], { expect }) => {
+  ] as const)("%s is written as %s", ([text, origin]) => {
     expect(normalizeOrigin(text)).toEqual({ ok: true, value: origin });
     expect(normalizeOrigin(origin)).toEqual({ ok: true, value: origin });
     expect(new URL(text).origin).toBe(origin);
@@ -547,7 +547,7 @@ describe("an origin", () => {
     "chrome-extension://abcdefgh",
     "ws://app.example.com",
     `https://${"o".repeat(300)}.example`,
-  ])("is not %j", (text, { expect }) => {
+  ])("is not %j", (text) => {
     expect(normalizeOrigin(text)).toEqual({ ok: false, failure: expect.stringMatching(/^Give .*\.$/) });
   });
 });

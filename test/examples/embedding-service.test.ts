@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { PGlite } from "@electric-sql/pglite";
 import { createRemoteJWKSet } from "jose";
-import { afterAll, afterEach, beforeAll, describe, inject, it } from "vitest";
+import { afterAll, afterEach, beforeAll, describe, expect, inject, it } from "vitest";
 import { UserGroupClient } from "../../client/src/index.ts";
 import { queryAs } from "../../examples/embedding/row-level-security.ts";
 import { poolOf } from "../../examples/product/pool.ts";
@@ -38,7 +38,7 @@ async function signUp(customer: string): Promise<number> {
 }
 
 describe("the backend of a page", () => {
-  it("says that a suspended customer is suspended, and logs nothing", async ({ expect }) => {
+  it("says that a suspended customer is suspended, and logs nothing", async () => {
     await groups.ensure({ userGroupId: "overdue" });
     await groups.suspend({ userGroupId: "overdue" });
     const { address, log } = await startBackend("overdue");
@@ -50,7 +50,7 @@ describe("the backend of a page", () => {
     expect(log()).toBe("");
   });
 
-  it("does not create a deleted customer again at a sign-in, so a restore works", async ({ expect }) => {
+  it("does not create a deleted customer again at a sign-in, so a restore works", async () => {
     const teamId = await signUp("gone");
     expect(await signUp("gone")).toBe(teamId);
     const { address, log } = await startBackend("gone");
@@ -65,13 +65,13 @@ describe("the backend of a page", () => {
     expect((await askForSession(address)).status).toBe(200);
   });
 
-  it("asks a person who is signed out to sign in", async ({ expect }) => {
+  it("asks a person who is signed out to sign in", async () => {
     const { address, log } = await startBackend("");
     expect(await askForSession(address)).toMatchObject({ status: 401, body: { error: { code: "signed_out" } } });
     expect(log()).toBe("");
   });
 
-  it("does not ask people to sign in when its own API key is revoked", async ({ expect }) => {
+  it("does not ask people to sign in when its own API key is revoked", async () => {
     await groups.ensure({ userGroupId: "key gone" });
     const own = await newMintingKey();
     await operator.revokeKey({ ...WORKSPACE, id: own.id });
@@ -87,7 +87,7 @@ describe("the backend of a page", () => {
     expect(log()).not.toContain(own.key);
   });
 
-  it("reports a service that is down in one line without a stack trace", async ({ expect }) => {
+  it("reports a service that is down in one line without a stack trace", async () => {
     const { address, log } = await startBackend("acme", { serviceUrl: `http://localhost:${await freePort()}` });
     expect(await askForSession(address)).toMatchObject({
       status: 503,
@@ -100,7 +100,7 @@ describe("the backend of a page", () => {
 describe("a page with a chart", () => {
   it.skipIf(!hasChromium)(
     `draws the customer's data with a session and no other credential${skippedWithoutChromium}`,
-    async ({ expect }) => {
+    async () => {
       const { group } = await groups.ensure({
         userGroupId: "chart",
         name: "Chart & Co",
@@ -122,7 +122,7 @@ describe("a page with a chart", () => {
 
   it.skipIf(!hasChromium)(
     `goes on after 80 % of its session, and after its token was rotated${skippedWithoutChromium}`,
-    async ({ expect }) => {
+    async () => {
       const { group } = await groups.ensure({ userGroupId: "renewal", name: "Renewal", properties: { orders: [1] } });
       const { page, count } = await openPage((await startBackend("renewal")).address);
       await status(page, "Renewal");
@@ -159,7 +159,7 @@ describe("a session of the service", () => {
   // In PGlite, RESET leaves the role as it is.
   afterEach(() => postgres.exec("SET SESSION AUTHORIZATION postgres"));
 
-  it("is verified offline, and selects rows in PostgreSQL", async ({ expect }) => {
+  it("is verified offline, and selects rows in PostgreSQL", async () => {
     const keys = createRemoteJWKSet(new URL("/.well-known/jwks.json", url));
     const apiKey = mintingKey.key;
     const [a, b] = [await groups.ensure({ userGroupId: "row a" }), await groups.ensure({ userGroupId: "row b" })];
@@ -178,7 +178,7 @@ describe("a session of the service", () => {
     }
   });
 
-  it("selects the rows of one person by viewer_properties, and none without them", async ({ expect }) => {
+  it("selects the rows of one person by viewer_properties, and none without them", async () => {
     const [policy = ""] =
       /CREATE POLICY own_store[\s\S]*?;/.exec(readFileSync("docs/integrators/verifying.md", "utf8")) ?? [];
     const { group } = await groups.ensure({ userGroupId: "rows of persons" });
@@ -240,7 +240,7 @@ describe("reports", () => {
       })
     ).token;
 
-  it("show each customer their own rows, and those of their regions", async ({ expect }) => {
+  it("show each customer their own rows, and those of their regions", async () => {
     const report = await startReports();
     await groups.ensure({ userGroupId: "report a" });
     await groups.ensure({ userGroupId: "report b" });
@@ -260,7 +260,7 @@ describe("reports", () => {
     expect((await report(session)).body).toEqual({ rows: [{ region: "us", amount: 5 }] });
   });
 
-  it("are filtered by what the page chooses, within the rows of its customer", async ({ expect }) => {
+  it("are filtered by what the page chooses, within the rows of its customer", async () => {
     const report = await startReports();
     await groups.ensure({ userGroupId: "report a", properties: { regions: ["us"] } });
     const session = await mint("report a");
@@ -271,7 +271,7 @@ describe("reports", () => {
       });
   });
 
-  it("refuse a viewer without a valid session, also right after a rotation", async ({ expect }) => {
+  it("refuse a viewer without a valid session, also right after a rotation", async () => {
     const report = await startReports();
     const { group } = await groups.ensure({ userGroupId: "report c" });
     const session = await mint("report c");
@@ -282,7 +282,7 @@ describe("reports", () => {
     expect((await report(await mint("report c"), { name: "salaries" })).status).toBe(404);
   });
 
-  it("refuse a page of another origin, whose script can read why", async ({ expect }) => {
+  it("refuse a page of another origin, whose script can read why", async () => {
     const report = await startReports();
     await groups.ensure({ userGroupId: "report d" });
     const session = await mint("report d", ["https://app.example"]);
@@ -292,23 +292,20 @@ describe("reports", () => {
       expect(await report(session, { origin })).toMatchObject({ status: 403, readableBy: "*" });
   });
 
-  it.skipIf(!hasChromium)(
-    `reach a page that presents its current session${skippedWithoutChromium}`,
-    async ({ expect }) => {
-      await groups.ensure({ userGroupId: "report a" });
-      const { address } = await startBackend("report a");
-      const { reports } = await import(join(project, "bound-query.ts"));
-      const database = { query: async (_sql: string, params: unknown[]) => ({ rows: params }) };
-      const api = await listen(reports({ serviceUrl: url, audience: AUDIENCE, database }).fetch);
-      const { page } = await openPage(address);
-      const rows = await page.evaluate(`(async () => {
+  it.skipIf(!hasChromium)(`reach a page that presents its current session${skippedWithoutChromium}`, async () => {
+    await groups.ensure({ userGroupId: "report a" });
+    const { address } = await startBackend("report a");
+    const { reports } = await import(join(project, "bound-query.ts"));
+    const database = { query: async (_sql: string, params: unknown[]) => ({ rows: params }) };
+    const api = await listen(reports({ serviceUrl: url, audience: AUDIENCE, database }).fetch);
+    const { page } = await openPage(address);
+    const rows = await page.evaluate(`(async () => {
         const { ViewerClient } = await import("/viewer.js");
         const session = () => fetch("/session", { method: "POST" }).then((response) => response.json());
         const { token } = await new ViewerClient({ url: "${url}", session }).session();
         const response = await fetch("${api}/reports/orders", { headers: { Authorization: "Bearer " + token } });
         return (await response.json()).rows;
       })()`);
-      expect(rows).toContain("report a");
-    },
-  );
+    expect(rows).toContain("report a");
+  });
 });

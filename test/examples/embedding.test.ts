@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { PGlite } from "@electric-sql/pglite";
 import { createRemoteJWKSet, type JWTVerifyGetKey } from "jose";
-import { afterAll, beforeAll, describe, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { queryAs } from "../../examples/embedding/row-level-security.ts";
 import { poolOf } from "../../examples/product/pool.ts";
 import { forgedSessions } from "../support/node/sessions.ts";
@@ -54,7 +54,7 @@ describe("row-level security", () => {
     [2, [10]],
     [3, [100]],
     [4, []],
-  ] as const)("shows customer %j their own rows alone", async ([teamId, own], { expect }) => {
+  ] as const)("shows customer %j their own rows alone", async ([teamId, own]) => {
     // The id of another customer, or one that is not what it seems to be, makes no difference.
     const { query } = await asCustomer({ teamId, providedId: teamId === 3 ? HOSTILE_ID : "2" });
     expect(amounts(await query("SELECT amount FROM orders ORDER BY id"))).toEqual(own);
@@ -69,7 +69,7 @@ describe("row-level security", () => {
     );
   });
 
-  it("lets nobody write, and counts the rows of nobody else", async ({ expect }) => {
+  it("lets nobody write, and counts the rows of nobody else", async () => {
     const { query } = await asCustomer({ teamId: 1, providedId: "a" });
     expect(await query("SELECT count(*)::int AS amount FROM orders")).toEqual([{ amount: 2 }]);
     for (const write of [
@@ -81,7 +81,7 @@ describe("row-level security", () => {
     expect(amounts(await query("SELECT amount FROM orders ORDER BY id"))).toEqual([1, 2]);
   });
 
-  it("shows no row to the backend's role or the table's owner without a session", async ({ expect }) => {
+  it("shows no row to the backend's role or the table's owner without a session", async () => {
     await expect(postgres.query("SELECT amount FROM orders")).rejects.toThrow(/permission denied/);
     await postgres.exec(
       "SET SESSION AUTHORIZATION postgres; CREATE ROLE owner; ALTER TABLE orders OWNER TO owner; SET ROLE owner",
@@ -94,12 +94,12 @@ describe("row-level security", () => {
   it.for([
     ["an expired session", { providedId: "a", expiresInSeconds: -1 }, /"exp"/],
     ["a customer of the same id in another workspace", { providedId: "a", workspace: "other" }, /"aud"/],
-  ] as const)("refuses %s before any query", async ([, claims, reason], { expect }) => {
+  ] as const)("refuses %s before any query", async ([, claims, reason]) => {
     const { query } = await asCustomer(claims);
     await expect(query("SELECT amount FROM orders")).rejects.toThrow(reason);
   });
 
-  it("refuses a page of another origin before any query", async ({ expect }) => {
+  it("refuses a page of another origin before any query", async () => {
     const { session, verification } = await asCustomer({
       teamId: 1,
       providedId: "a",
@@ -115,7 +115,7 @@ describe("row-level security", () => {
       );
   });
 
-  it("refuses every text that is no session", async ({ expect }) => {
+  it("refuses every text that is no session", async () => {
     const { url, verification } = await asCustomer({ teamId: 1, providedId: "a" });
     const { valid, wrong } = forgedSessions(url, 1);
     expect(
@@ -129,12 +129,12 @@ describe("row-level security", () => {
   });
 });
 
-it("docs/integrators/verifying.md shows row-level-security.sql as it is", ({ expect }) => {
+it("docs/integrators/verifying.md shows row-level-security.sql as it is", () => {
   const recipe = readFileSync("examples/embedding/row-level-security.sql", "utf8");
   expect(readFileSync("docs/integrators/verifying.md", "utf8")).toContain(`\n${recipe}\`\`\`\n`);
 });
 
-it("runs every file of examples/embedding", ({ expect }) => {
+it("runs every file of examples/embedding", () => {
   expect(readdirSync("examples/embedding").toSorted()).toEqual([
     "VerifySession.java",
     "backend.ts",

@@ -2,7 +2,7 @@ import { symlinkSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { createRemoteJWKSet } from "jose";
-import { afterAll, describe, it } from "vitest";
+import { afterAll, describe, expect, it } from "vitest";
 import { type RequireSessionOptions, requireSession } from "../../client/src/server.ts";
 import { runReport } from "../../examples/embedding/customer-databases.ts";
 import { queryAs } from "../../examples/embedding/row-level-security.ts";
@@ -115,7 +115,7 @@ testRecipes(RECIPES, /\.ts$/);
 testLibraries([{ library: "jose", program: [process.execPath, "examples/embedding/verify-jose.ts"], isThere: true }]);
 
 describe("the client of a server", () => {
-  it("names its environment in each call of a viewer", async ({ expect }) => {
+  it("names its environment in each call of a viewer", async () => {
     const viewer = groups.asViewer({ session: own.session, audience: AUDIENCE });
     expect((await viewer.view()).audience).toBe(AUDIENCE);
     expect((await viewer.bindQuery({ sql: "{{user_group_id}}" })).params).toEqual(["acme"]);
@@ -127,7 +127,7 @@ describe("the client of a server", () => {
       }
   });
 
-  it.for([undefined, "", null])("refuses an environment that is given as %j", (audience, { expect }) => {
+  it.for([undefined, "", null])("refuses an environment that is given as %j", (audience) => {
     const asViewer: (input: object) => unknown = groups.asViewer.bind(groups) as never;
     expect(() => asViewer({ session: own.session, audience })).toThrow(TypeError);
   });

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import type { Browser, BrowserContext, Page } from "playwright-core";
-import { afterAll, beforeAll, describe, it, onTestFinished } from "vitest";
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import { hasChromium, skippedWithoutChromium, startChromium } from "../../tools/browser.ts";
 import { endGroup, freshCopy, removeCopy, runIn, runNpm, waitUntil } from "../support/node/service.ts";
 import { violationsOn } from "../support/node/violations.ts";
@@ -86,7 +86,7 @@ describe.skipIf(!hasChromium)(`npm run demo${skippedWithoutChromium}`, () => {
     return { status: response.status, body: (await response.json()) as { stores?: { label: string }[] } };
   };
 
-  it("shows each customer, and each manager, their own rows alone", async ({ expect }) => {
+  it("shows each customer, and each manager, their own rows alone", async () => {
     const ada = await signIn("Ada Moreno");
     const ben = await signIn("Ben Okafor");
     const chloe = await signIn("Chloe Martin");
@@ -104,7 +104,7 @@ describe.skipIf(!hasChromium)(`npm run demo${skippedWithoutChromium}`, () => {
     expect((await report("eyJ.forged.x")).status).toBe(401);
   });
 
-  it("draws the months of the chosen period", async ({ expect }) => {
+  it("draws the months of the chosen period", async () => {
     const { page } = await signIn("Ada Moreno");
     expect(await page.locator("#months rect").count()).toBe(12);
     const year = await revenue(page);
@@ -114,7 +114,7 @@ describe.skipIf(!hasChromium)(`npm run demo${skippedWithoutChromium}`, () => {
     expect(await page.getByRole("img", { name: /: €/ }).getAttribute("aria-label")).toMatch(/^\w+: €[\d,]+, /);
   });
 
-  it("shows a suspension at the next call, to that customer alone", async ({ expect }) => {
+  it("shows a suspension at the next call, to that customer alone", async () => {
     const ada = await signIn("Ada Moreno");
     const chloe = await signIn("Chloe Martin");
     await paste(/npx ug groups suspend .*/);
@@ -131,7 +131,7 @@ describe.skipIf(!hasChromium)(`npm run demo${skippedWithoutChromium}`, () => {
     await ada.page.locator("#report").waitFor();
   });
 
-  it("ends the sessions of a person who signs out, in every tab", async ({ expect }) => {
+  it("ends the sessions of a person who signs out, in every tab", async () => {
     const ada = await signIn("Ada Moreno");
     const ben = await signIn("Ben Okafor");
     const token = await sessionOf(ada.context);
@@ -166,7 +166,7 @@ describe.skipIf(!hasChromium)(`npm run demo${skippedWithoutChromium}`, () => {
     return found;
   }
 
-  it("has no error of accessibility, and fits, on a screen and a phone, light and dark", async ({ expect }) => {
+  it("has no error of accessibility, and fits, on a screen and a phone, light and dark", async () => {
     const { page, errors } = await signIn("Ben Okafor");
     expect(await problemsOn(page)).toEqual([]);
     await page.route("**/report*", (route) => route.fulfill({ status: 502, body: "<h1>Bad gateway</h1>" }));
@@ -179,7 +179,7 @@ describe.skipIf(!hasChromium)(`npm run demo${skippedWithoutChromium}`, () => {
     expect(errors.filter((error) => !error.includes("502"))).toEqual([]);
   });
 
-  it("lets no other site's script, style or frame into its pages", async ({ expect }) => {
+  it("lets no other site's script, style or frame into its pages", async () => {
     const { headers } = await fetch(`${product}/`);
     const policy = headers.get("Content-Security-Policy") ?? "";
     expect(policy).toContain("default-src 'none'");
@@ -187,7 +187,7 @@ describe.skipIf(!hasChromium)(`npm run demo${skippedWithoutChromium}`, () => {
     expect(policy).not.toMatch(/unsafe|\*/);
   });
 
-  it("ends both processes at Ctrl-C", async ({ expect }) => {
+  it("ends both processes at Ctrl-C", async () => {
     await endGroup(demo, "SIGINT");
     await expect(fetch(product)).rejects.toThrow();
   });

@@ -1,6 +1,6 @@
 import { createExecutionContext } from "cloudflare:test";
 import { env } from "cloudflare:workers";
-import { beforeEach, expectTypeOf, it, vi } from "vitest";
+import { beforeEach, expect, expectTypeOf, it, vi } from "vitest";
 import {
   type ApiKey,
   type Caller,
@@ -107,7 +107,7 @@ const METHODS: Record<keyof typeof ACCESS, Method[]> = {
   "POST /api/viewer/query": ["bindQuery"],
 };
 
-it.for(Object.entries(METHODS))("has a method for %s", ([, methods], { expect }) => {
+it.for(Object.entries(METHODS))("has a method for %s", ([, methods]) => {
   const operatorClient = new OperatorClient({ url, operatorKey: operator });
   const clients: object[] = [
     operatorClient,
@@ -122,7 +122,7 @@ it.for(Object.entries(METHODS))("has a method for %s", ([, methods], { expect })
     ).toBe(true);
 });
 
-it("works in a Worker", async ({ expect }) => {
+it("works in a Worker", async () => {
   const keys = new OperatorClient({ url, operatorKey: operator });
   const { key } = await keys.issueKey({ workspace: "acme", environment: null, name: "worker" });
 
@@ -140,7 +140,7 @@ it("works in a Worker", async ({ expect }) => {
   ]);
 });
 
-it("gets the stale answer of a session in a Worker, whose fetch adds no-cache otherwise", async ({ expect }) => {
+it("gets the stale answer of a session in a Worker, whose fetch adds no-cache otherwise", async () => {
   const keys = new OperatorClient({ url, operatorKey: operator });
   const { key } = await keys.issueKey({ workspace: "acme", environment: null, name: "worker" });
   const groups = new UserGroupClient({ url, apiKey: key });

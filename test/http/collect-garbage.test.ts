@@ -1,13 +1,11 @@
 import { createExecutionContext, waitOnExecutionContext } from "cloudflare:test";
-import { it, onTestFinished, vi } from "vitest";
+import { expect, it, onTestFinished, vi } from "vitest";
 import { GARBAGE_ANSWERS_MIN, GARBAGE_SECONDS_MIN } from "../../common/limits.ts";
 import { collectGarbage } from "../../src/http/collect-garbage.ts";
 import { call } from "../support/client.ts";
 import { NOW } from "../support/clock.ts";
 
-it("collects garbage after 1,000 answers, where the runtime offers it, and not twice in 3 seconds", async ({
-  expect,
-}) => {
+it("collects garbage after 1,000 answers, where the runtime offers it, and not twice in 3 seconds", async () => {
   vi.useFakeTimers({ now: NOW, toFake: ["Date"] });
   const gc = vi.fn();
   vi.stubGlobal("gc", gc);

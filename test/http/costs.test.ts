@@ -1,4 +1,4 @@
-import { describe, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { call } from "../support/client.ts";
 import { forgedCredential } from "../support/forged.ts";
 import { inEnvironment, issueKey, issueOperator, newIntegrator, operator } from "../support/states.ts";
@@ -65,33 +65,30 @@ async function costOf(credential: string | undefined, [method, path, body]: Cost
 const inAcme = (path: string) => path + inEnvironment().replace("?", path.includes("?") ? "&" : "?");
 
 describe("one RPC and no KV", () => {
-  it.for([...KEY_CALLS, ...SHARED_CALLS, ...OTHER_KEY_CALLS])(
-    "cost an API key %s",
-    async ([, sent, rpc, status], { expect }) => {
-      const { key, tokenOf } = await newIntegrator();
-      expect(await costOf(key, sent, await tokenOf("acme"))).toEqual({ status, rpcs: [rpc], kv: [] });
-    },
-  );
+  it.for([...KEY_CALLS, ...SHARED_CALLS, ...OTHER_KEY_CALLS])("cost an API key %s", async ([, sent, rpc, status]) => {
+    const { key, tokenOf } = await newIntegrator();
+    expect(await costOf(key, sent, await tokenOf("acme"))).toEqual({ status, rpcs: [rpc], kv: [] });
+  });
 
   it.for([
     ["GET", "/api/operators", undefined, "listOperators", 200],
     ["POST", "/api/operators", () => ({ name: "ada", role: "viewer" }), "issueOperator", 201],
     ["GET", "/api/environments", undefined, "listEnvironments", 200],
     ["GET", "/api/events", undefined, "listEvents", 200],
-  ] as const)("cost an operator a call of the deployment: %s %s", async (each, { expect }) => {
+  ] as const)("cost an operator a call of the deployment: %s %s", async (each) => {
     const [method, path, body, rpc, status] = each;
     expect(await costOf(operator, [method, path, body])).toEqual({ status, rpcs: [`registry.${rpc}`], kv: [] });
   });
 });
 
-it.for(["jwks.json", "openid-configuration"])("/.well-known/%s costs nothing at all", async (file, { expect }) => {
+it.for(["jwks.json", "openid-configuration"])("/.well-known/%s costs nothing at all", async (file) => {
   for (const method of ["GET", "HEAD"])
     expect(await costOf(undefined, [method, `/.well-known/${file}`])).toEqual({ status: 200, rpcs: [], kv: [] });
 });
 
 it.for([...SHARED_CALLS, ...OPERATOR_CALLS])(
   "two RPCs, one to the registry and one to the directory, cost an operator %s",
-  async ([, [method, path, body], rpc, status], { expect }) => {
+  async ([, [method, path, body], rpc, status]) => {
     const { tokenOf } = await newIntegrator();
     await tokenOf("acme");
     const cost = await costOf(await issueOperator("admin"), [method, inAcme(path), body]);
@@ -104,7 +101,7 @@ it.for([
   ["an API key", async (_: string, key: string) => key, ["registry.admit", "findKeys"]],
   ["an operator's key", () => issueOperator("viewer"), ["registry.findOperators"]],
   ["an unknown text", async () => "unknown", ["registry.admit"]],
-] as const)("two RPCs at most cost an operator who asks about %s", async ([, credentialOf, rpcs], { expect }) => {
+] as const)("two RPCs at most cost an operator who asks about %s", async ([, credentialOf, rpcs]) => {
   const { key, tokenOf } = await newIntegrator();
   const credential = await credentialOf(await tokenOf("acme"), key);
   const cost = await costOf(operator, ["POST", "/api/credentials/explain", () => ({ credential })]);
@@ -118,29 +115,27 @@ describe("one RPC to the registry, and none to a directory,", () => {
     ["a query without an environment", "admin", "PUT", "/api/user_groups/1", 422],
     ["a refused body", "admin", "PUT", `/api/user_groups/1${inEnvironment()}`, 422],
     ["a refused query", "admin", "GET", `/api/user_groups${inEnvironment()}&limit=0`, 422],
-  ] as const)("cost %s", async ([, role, method, path, status], { expect }) => {
+  ] as const)("cost %s", async ([, role, method, path, status]) => {
     await issueKey();
     const body = method === "PUT" ? () => ({ name: 7 }) : undefined;
     const cost = await costOf(await issueOperator(role), [method, path, body]);
     expect(cost).toEqual({ status, rpcs: ["registry.admit"], kv: [] });
   });
 
-  it("cost a forged operator's key", async ({ expect }) => {
+  it("cost a forged operator's key", async () => {
     const cost = await costOf(await forgedCredential("operator_key"), ["GET", "/api/operators"]);
     expect(cost).toEqual({ status: 401, rpcs: ["registry.listOperators"], kv: [] });
   });
 });
 
-it("the issue of a key records its environment first, and once more in case it was erased meanwhile", async ({
-  expect,
-}) => {
+it("the issue of a key records its environment first, and once more in case it was erased meanwhile", async () => {
   const { watched, costs } = watchedEnv();
   const body = { workspace: "acme", environment: "Testing", name: "x" };
   await call("POST", "/api/keys", { credential: operator, body, env: watched });
   expect(costs).toEqual({ rpcs: ["registry.recordEnvironment", "issueKey", "registry.recordEnvironment"], kv: [] });
 });
 
-it("a forged, truncated or mistyped credential costs nothing at all", async ({ expect }) => {
+it("a forged, truncated or mistyped credential costs nothing at all", async () => {
   const { watched, costs } = watchedEnv();
   const { key, tokenOf } = await newIntegrator();
   const token = await tokenOf("acme");

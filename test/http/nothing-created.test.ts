@@ -1,6 +1,6 @@
 import { evictDurableObject, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
-import { describe, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { REGISTRY_NAME } from "../../src/domain/placement.ts";
 import { call, codeOf } from "../support/client.ts";
 import { logLines } from "../support/each-test.ts";
@@ -45,7 +45,7 @@ const CALLS_OF_REGISTRY = [
 ] as const;
 
 describe("an environment without an API key gets no tables", () => {
-  it.for(KEY_CALLS)("by a forged API key: $name", async ({ method, path, body }, { expect }) => {
+  it.for(KEY_CALLS)("by a forged API key: $name", async ({ method, path, body }) => {
     for (const headers of [{}, { "Idempotency-Key": "k" }] as Record<string, string>[]) {
       const credential = await forgedCredential("api_key");
       expect(codeOf(await call(method, path, { credential, body, headers }))).toEqual([401, "unauthenticated"]);
@@ -53,7 +53,7 @@ describe("an environment without an API key gets no tables", () => {
     expect(await tables()).toEqual([]);
   });
 
-  it.for(VIEWER_CALLS)("by a forged token: $name", async ({ method, path, body }, { expect }) => {
+  it.for(VIEWER_CALLS)("by a forged token: $name", async ({ method, path, body }) => {
     for (const headers of [{}, { "Cache-Control": "max-age=60" }] as Record<string, string>[]) {
       const credential = await forgedCredential("token");
       expect(codeOf(await call(method, path, { credential, body, headers }))).toEqual([401, "credential_revoked"]);
@@ -61,34 +61,34 @@ describe("an environment without an API key gets no tables", () => {
     expect(await tables()).toEqual([]);
   });
 
-  it("by an alarm", async ({ expect }) => {
+  it("by an alarm", async () => {
     await runInDurableObject(directory(), (instance) => instance.alarm());
     expect(await tables()).toEqual([]);
   });
 });
 
 describe("a registry without environments and operators gets no tables", () => {
-  it.for(CALLS_OF_REGISTRY)("by the bootstrap token: %s %s", async ([method, path, body, outcome], { expect }) => {
+  it.for(CALLS_OF_REGISTRY)("by the bootstrap token: %s %s", async ([method, path, body, outcome]) => {
     expect(codeOf(await call(method, path, { credential: operator, body }))).toEqual(outcome);
     expect([await tables(registry()), await tables()]).toEqual([[], []]);
   });
 
   it.for([...CALLS_OF_REGISTRY, ["POST", "/api/operators", { name: "mallory", role: "admin" }] as const])(
     "by a forged operator's key: %s %s",
-    async ([method, path, body], { expect }) => {
+    async ([method, path, body]) => {
       const credential = await forgedCredential("operator_key");
       expect(codeOf(await call(method, path, { credential, body }))).toEqual([401, "unauthenticated"]);
       expect([await tables(registry()), await tables()]).toEqual([[], []]);
     },
   );
 
-  it("by an alarm", async ({ expect }) => {
+  it("by an alarm", async () => {
     await runInDurableObject(registry(), (instance) => instance.alarm());
     expect(await tables(registry())).toEqual([]);
   });
 });
 
-it("an environment gets its tables with its first API key, and a forged key adds no row", async ({ expect }) => {
+it("an environment gets its tables with its first API key, and a forged key adds no row", async () => {
   const { tokenOf } = await newIntegrator();
   await tokenOf("acme");
   const rows = () =>
@@ -104,7 +104,7 @@ it("an environment gets its tables with its first API key, and a forged key adds
 });
 
 describe("a database of another schema number", () => {
-  it.for([7, 8, 99])("is 503 service_not_configured at every call, with a log line: %i", async (number, { expect }) => {
+  it.for([7, 8, 99])("is 503 service_not_configured at every call, with a log line: %i", async (number) => {
     const { key, tokenOf } = await newIntegrator();
     const token = await tokenOf("acme");
     await inDirectory(({ sql }) => sql.exec("UPDATE migrations SET level = ?", number));
@@ -132,7 +132,7 @@ describe("a database of another schema number", () => {
     expect((await newIntegrator({ environment: "Customer" })).key).toMatch(/^ugk_customer_/);
   });
 
-  it("of the registry is 503 for operators, and API keys go on", async ({ expect }) => {
+  it("of the registry is 503 for operators, and API keys go on", async () => {
     const { key } = await newIntegrator();
     const operatorKey = await issueOperator("admin");
     await inRegistry(({ sql }) =>

@@ -1,5 +1,5 @@
 import { env } from "cloudflare:workers";
-import { describe, it, vi } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { ENVIRONMENT_BYTES_MAX, EVENTS_DISPLACED_MAX, RESPONSES_PER_PURGE_MAX } from "../../common/limits.ts";
 import { runAlarm } from "../support/alarm.ts";
 import { byNumber } from "../support/by-number.ts";
@@ -41,7 +41,7 @@ describe("the purge of a group with many stored responses", () => {
   const responsesOf = (teamId: number): Promise<number> =>
     inDirectory(({ sql }) => sql.exec("SELECT 1 FROM stored_responses WHERE team_id = ?", teamId).toArray().length);
 
-  it("writes a few rows, and the alarm erases the responses in bounded steps", async ({ expect }) => {
+  it("writes a few rows, and the alarm erases the responses in bounded steps", async () => {
     const { purge } = await newDeletedGroup();
     const rows = await countRows(directory());
     expect((await purge(1)).status).toBe(200);
@@ -57,7 +57,7 @@ describe("the purge of a group with many stored responses", () => {
     expect(await inDirectory(({ sql }) => sql.exec("SELECT * FROM purged_groups").toArray())).toEqual([]);
   });
 
-  it("deletes at most 1 MiB of large responses at a time, purged or expired", async ({ expect }) => {
+  it("deletes at most 1 MiB of large responses at a time, purged or expired", async () => {
     const { purge } = await newDeletedGroup();
     const seed = (teamId: number, count: number, expiresAt: number) =>
       inDirectory(({ sql }) => {
@@ -86,7 +86,7 @@ describe("the purge of a group with many stored responses", () => {
     expect(await stepsOf(2)).toEqual([40, 24, 8, 0]);
   });
 
-  it("ends them at once, and those of other groups are replayed", async ({ expect }) => {
+  it("ends them at once, and those of other groups are replayed", async () => {
     const { purge, rotate, token, other, kept } = await newDeletedGroup();
     await purge(1);
     expect(codeOf(await rotate(token, "first"))).toEqual([404, "user_group_not_found"]);
@@ -131,7 +131,7 @@ describe("the events of a full environment", () => {
     return { ...integrator, ...byNumber(integrator.key) };
   }
 
-  it("do not grow it by suspending, resuming or renaming between long ids", async ({ expect }) => {
+  it("do not grow it by suspending, resuming or renaming between long ids", async () => {
     const { update } = await newFullEnvironment();
     let before = await bytes();
     for (let count = 0; count < 10; count += 1) {
@@ -150,7 +150,7 @@ describe("the events of a full environment", () => {
     expect(await eventIds()).toHaveLength(2 + SEEDED - 40 * (EVENTS_DISPLACED_MAX - 1));
   });
 
-  it("take the place of the oldest 20, and never of the newest", async ({ expect }) => {
+  it("take the place of the oldest 20, and never of the newest", async () => {
     const { update } = await newFullEnvironment();
     await inDirectory(({ sql }) => sql.exec("DELETE FROM events WHERE id <= 975"));
     const rows = await countRows(directory());
@@ -167,7 +167,7 @@ describe("the events of a full environment", () => {
     expect(rows.plans.filter((step) => /SCAN|TEMP B-TREE/.test(step))).toEqual([]);
   });
 
-  it("are read again from the start by a reader from before: 410", async ({ expect }) => {
+  it("are read again from the start by a reader from before: 410", async () => {
     const { key, update, events } = await newFullEnvironment();
     const read = (cursor: string) => call("GET", `/api/events?limit=5${cursor}`, { credential: key });
     const cursor = `&cursor=${(await read("")).body.next_cursor}`;
@@ -180,7 +180,7 @@ describe("the events of a full environment", () => {
     expect((await events())[0].id).toBe(EVENTS_DISPLACED_MAX + 1);
   });
 
-  it("do not displace events of calls that fail or change nothing", async ({ expect }) => {
+  it("do not displace events of calls that fail or change nothing", async () => {
     const { update, get } = await newFullEnvironment();
     const before = await eventIds();
     await update(1, { suspended: false });

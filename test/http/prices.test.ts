@@ -1,6 +1,6 @@
 import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
-import { describe, it, vi } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { DAY_MS, IDEMPOTENCY_SECONDS, UNDO_DAYS_DEFAULT } from "../../common/limits.ts";
 import { REGISTRY_NAME } from "../../src/domain/placement.ts";
 import {
@@ -77,7 +77,7 @@ async function succeed(answer: Promise<Answer>): Promise<Answer> {
 }
 
 describe.for([10, 100_000])("in a directory of %i groups", (groups) => {
-  it("every call costs what the price list says", async ({ expect }) => {
+  it("every call costs what the price list says", async () => {
     const { key, get, put, rotate, remove, leasedTokenOf, tokenOf, token, watched, costOf } =
       await newCountedIntegrator(groups);
     const leased = await leasedTokenOf("viewed");
@@ -111,7 +111,7 @@ describe.for([10, 100_000])("in a directory of %i groups", (groups) => {
     expect((await costOf(() => succeed(remove(newest)))).rows_written).toBe(COUNTS.delete.rows_written + 1);
   });
 
-  it("ending sessions costs what the price list says", async ({ expect }) => {
+  it("ending sessions costs what the price list says", async () => {
     const { key, watched, costOf } = await newCountedIntegrator(groups);
     const end = (body: object) =>
       succeed(call("POST", "/api/viewer_sessions/end", { credential: key, body, env: watched }));
@@ -126,7 +126,7 @@ describe.for([10, 100_000])("in a directory of %i groups", (groups) => {
       expect({ name, ...(await costOf(calls[name])) }).toEqual({ name, alarms: 0, ...SESSION_ENDS[name] });
   });
 
-  it("calls by number cost what the price list says for keys and operators", async ({ expect }) => {
+  it("calls by number cost what the price list says for keys and operators", async () => {
     const { key, tokenOf, watched, costOf } = await newCountedIntegrator(groups);
     for (const id of ["doomed", "doomed too", "newest"]) await tokenOf(id);
     const [doomed, doomedToo] = [groups + 3, groups + 4];
@@ -173,23 +173,20 @@ describe.for([10, 100_000])("in a directory of %i groups", (groups) => {
     }
   });
 
-  it.for(["put", "post", "delete"] as const)(
-    "a lease costs %s what the price list says on top",
-    async (name, { expect }) => {
-      const { put, rotate, remove, leasedTokenOf, tokenOf, costOf } = await newCountedIntegrator(groups);
-      const leased = await leasedTokenOf("viewed");
-      await tokenOf("newest");
-      const calls = {
-        put: () => put({ user_group_id: "viewed", name: "Renamed" }),
-        post: () => rotate(leased),
-        delete: () => remove(leased),
-      };
-      const expected = { alarms: 0, ...COUNTS[name], ...LEASE_DELETE[name] };
-      expect(await costOf(() => succeed(calls[name]()))).toEqual(expected);
-    },
-  );
+  it.for(["put", "post", "delete"] as const)("a lease costs %s what the price list says on top", async (name) => {
+    const { put, rotate, remove, leasedTokenOf, tokenOf, costOf } = await newCountedIntegrator(groups);
+    const leased = await leasedTokenOf("viewed");
+    await tokenOf("newest");
+    const calls = {
+      put: () => put({ user_group_id: "viewed", name: "Renamed" }),
+      post: () => rotate(leased),
+      delete: () => remove(leased),
+    };
+    const expected = { alarms: 0, ...COUNTS[name], ...LEASE_DELETE[name] };
+    expect(await costOf(() => succeed(calls[name]()))).toEqual(expected);
+  });
 
-  it("a purge by the alarm costs what the price list says, and the alarm is set once", async ({ expect }) => {
+  it("a purge by the alarm costs what the price list says, and the alarm is set once", async () => {
     vi.useFakeTimers({ now: NOW, toFake: ["Date"] });
     const { tokenOf, remove } = await newIntegrator();
     await insertGroups(groups);
@@ -203,7 +200,7 @@ describe.for([10, 100_000])("in a directory of %i groups", (groups) => {
     expect(rows.written - written).toBe(tokens.length * PURGE.rows_written);
   });
 
-  it("no statement scans a table", async ({ expect }) => {
+  it("no statement scans a table", async () => {
     vi.useFakeTimers({ now: NOW, toFake: ["Date"] });
     const { key, get, put, rotate, remove, token, watched, rows } = await newCountedIntegrator(groups);
     const manage = (method: string, path: string) =>
@@ -247,7 +244,7 @@ describe.for([10, 100_000])("in a directory of %i groups", (groups) => {
   });
 });
 
-it("no statement of the registry scans a table", async ({ expect }) => {
+it("no statement of the registry scans a table", async () => {
   await issueKey();
   const admin = await issueOperator("admin");
   const rows = await countRows(registry());
@@ -270,7 +267,7 @@ it("no statement of the registry scans a table", async ({ expect }) => {
 });
 
 describe("an Idempotency-Key", () => {
-  it("adds its price in the list, and a repeat changes nothing", async ({ expect }) => {
+  it("adds its price in the list, and a repeat changes nothing", async () => {
     vi.useFakeTimers({ now: NOW, toFake: ["Date"] });
     const { rotate, token, tokenOf, costOf } = await newCountedIntegrator(10);
     const rotateOnce = (currentToken: string) =>
@@ -322,11 +319,11 @@ async function periodAt(viewsPerMinute: number, periods = 1) {
 }
 
 describe("a token that is viewed with max-age=60", () => {
-  it.for(LEASE_PERIODS)("$views_per_minute times a minute costs its price in the list", async (period, { expect }) => {
+  it.for(LEASE_PERIODS)("$views_per_minute times a minute costs its price in the list", async (period) => {
     expect(await periodAt(period.views_per_minute)).toEqual(period);
   });
 
-  it("costs its price in the list when KV's copies are used for 30 seconds", async ({ expect }) => {
+  it("costs its price in the list when KV's copies are used for 30 seconds", async () => {
     const copies = new Map<unknown, { value: unknown; until: number }>();
     replaceKv(async (operation, [key], real) => {
       if (operation !== "get") return real();
@@ -347,33 +344,30 @@ describe("a page of a list", () => {
     ["10 small groups", 10, {}, 10],
     ["100,000 small groups", 100_000, {}, 1000],
     ["1,000 groups of 60 KB", 1000, LARGE, 17],
-  ] as const)(
-    "of %s reads one size more than its limit, and its groups",
-    async ([, groups, json, shown], { expect }) => {
-      const { key, remove, token, rows } = await newCountedIntegrator(groups, json);
-      await remove(token);
-      for (const order of ["", "&user_group_id_prefix=group"]) {
-        for (const limit of [5, 1000]) {
-          rows.statements.length = 0;
-          const { body } = await succeed(call("GET", `/api/user_groups?limit=${limit}${order}`, { credential: key }));
-          expect(body.user_groups).toHaveLength(Math.min(limit, shown));
-          const [sizes, page, ...others] = rows.statements;
-          expect({ others, sizes: sizes?.read, page: page?.read }).toEqual({
-            others: [],
-            sizes: Math.min(limit + 1, groups),
-            page: Math.min(limit, shown),
-          });
-          for (const statement of [sizes, page])
-            expect(statement?.plan).toEqual([
-              expect.stringMatching(/^SEARCH user_groups USING (INTEGER PRIMARY KEY|INDEX \S+) \(/),
-            ]);
-        }
+  ] as const)("of %s reads one size more than its limit, and its groups", async ([, groups, json, shown]) => {
+    const { key, remove, token, rows } = await newCountedIntegrator(groups, json);
+    await remove(token);
+    for (const order of ["", "&user_group_id_prefix=group"]) {
+      for (const limit of [5, 1000]) {
+        rows.statements.length = 0;
+        const { body } = await succeed(call("GET", `/api/user_groups?limit=${limit}${order}`, { credential: key }));
+        expect(body.user_groups).toHaveLength(Math.min(limit, shown));
+        const [sizes, page, ...others] = rows.statements;
+        expect({ others, sizes: sizes?.read, page: page?.read }).toEqual({
+          others: [],
+          sizes: Math.min(limit + 1, groups),
+          page: Math.min(limit, shown),
+        });
+        for (const statement of [sizes, page])
+          expect(statement?.plan).toEqual([
+            expect.stringMatching(/^SEARCH user_groups USING (INTEGER PRIMARY KEY|INDEX \S+) \(/),
+          ]);
       }
-    },
-  );
+    }
+  });
 });
 
-it("a list of one id reads one row by the index of ids", async ({ expect }) => {
+it("a list of one id reads one row by the index of ids", async () => {
   const { key, rows } = await newCountedIntegrator(100_000);
   const found = async (id: string) => {
     rows.statements.length = 0;
@@ -386,7 +380,7 @@ it("a list of one id reads one row by the index of ids", async ({ expect }) => {
   expect(await found("nobody")).toEqual({ groups: 0, read: 1, plan, others: [] });
 });
 
-it("the prices keep within their bounds", ({ expect }) => {
+it("the prices keep within their bounds", () => {
   for (const { views, ...counts } of [...LEASE_PERIODS, STALE_COPIES])
     expect(dollarsPerMillion(counts, views)).toBeLessThanOrEqual(counts.views_per_minute === 1 ? 2.6 : 0.9);
   expect(dollarsPerMillion(COUNTS.get_hit)).toBeLessThanOrEqual(0.5);

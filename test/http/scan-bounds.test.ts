@@ -1,6 +1,6 @@
 import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
-import { describe, it, vi } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import {
   GROUPS_COUNTED_MAX,
   HISTORY_ROWS_MAX,
@@ -88,7 +88,7 @@ const absentTurns = (rows: Rows) => turnsOf(new GroupSearch({ ...EVERY, search: 
 const readBy = (statements: Statement[]): number => statements.reduce((sum, { read }) => sum + read, 0);
 
 describe("a search for an absent word", () => {
-  it("reads 1,000 groups in a turn, in steps of 250", async ({ expect }) => {
+  it("reads 1,000 groups in a turn, in steps of 250", async () => {
     stopClock();
     const { rows } = await newIntegratorWith(SEARCH_ROWS_MAX + 1500);
     const { turns, page } = await absentTurns(rows);
@@ -99,7 +99,7 @@ describe("a search for an absent word", () => {
     expect(readBy(turns.flat())).toBe(SEARCH_ROWS_MAX + 1);
   });
 
-  it("reads each group once, 100,000 in a call, and writes nothing", async ({ expect }) => {
+  it("reads each group once, 100,000 in a call, and writes nothing", async () => {
     stopClock();
     const { list, rows } = await newIntegratorWith(SEARCH_ROWS_MAX + 1500);
     const first = await list({ search: "absent" });
@@ -116,7 +116,7 @@ describe("a search for an absent word", () => {
   it.for([
     ["ASCII", "hex(zeroblob(125))", 1],
     ["text to decompose", "replace(hex(zeroblob(125)), '0', 'é')", 4],
-  ] as const)("ends a turn after 64,000 units of names in %s", async ([, name, weight], { expect }) => {
+  ] as const)("ends a turn after 64,000 units of names in %s", async ([, name, weight]) => {
     const { rows } = await newIntegratorWith(2000, { name });
     const { turns } = await absentTurns(rows);
     const groups = SEARCH_TURN_UNITS_MAX / (weight * 250);
@@ -128,14 +128,14 @@ describe("a search for an absent word", () => {
 });
 
 describe("a search", () => {
-  it("reads what is large only of the groups that it finds, one row for each", async ({ expect }) => {
+  it("reads what is large only of the groups that it finds, one row for each", async () => {
     const { list, rows } = await newIntegratorWith(1500, { json: "json_object('x', hex(zeroblob(1000)))" });
     const { body } = await list({ search: "GROUP 77", limit: "1000" });
     expect(body.user_groups).toHaveLength(24);
     expect(rows.statements.filter(({ sql }) => sql.includes("AS properties"))).toHaveLength(24);
   });
 
-  it("ends a turn after 64,000 bytes of groups that it finds", async ({ expect }) => {
+  it("ends a turn after 64,000 bytes of groups that it finds", async () => {
     const { rows } = await newIntegratorWith(100, { json: "json_object('x', hex(zeroblob(4000)))" });
     const { turns, page } = await turnsOf(new GroupSearch({ ...EVERY, search: "group" }), rows);
     expect(page.groups).toHaveLength(100);
@@ -143,14 +143,14 @@ describe("a search", () => {
     expect(Math.max(...found)).toBeLessThanOrEqual(Math.ceil(SEARCH_TURN_UNITS_MAX / 8000));
   });
 
-  it("ends a turn after 64 pages of the database, in steps that fit", async ({ expect }) => {
+  it("ends a turn after 64 pages of the database, in steps that fit", async () => {
     const { rows } = await newIntegratorWith(1000, { json: "json_object('x', hex(zeroblob(1200)))" });
     const { turns } = await absentTurns(rows);
     expect(Math.max(...turns.map(readBy))).toBeLessThanOrEqual(Math.ceil(SEARCH_TURN_BYTES_MAX / 2400));
     expect(turns.length).toBeLessThanOrEqual(1.2 * Math.ceil(1000 / (SEARCH_TURN_BYTES_MAX / 2500)));
   });
 
-  it("ends after 5 seconds, and goes on from there", async ({ expect }) => {
+  it("ends after 5 seconds, and goes on from there", async () => {
     stopClock();
     const { rows, list } = await newIntegratorWith(3000);
     const search = new GroupSearch({ ...EVERY, search: "absent" });
@@ -163,13 +163,13 @@ describe("a search", () => {
     expect((await list({ search: "Group 2999" })).body.user_groups).toHaveLength(1);
   });
 
-  it("stops when its page is full", async ({ expect }) => {
+  it("stops when its page is full", async () => {
     const { list, rows } = await newIntegratorWith(5000);
     expect((await list({ search: "group", limit: "3" })).body.user_groups).toHaveLength(3);
     expect(rows.read).toBeLessThan(SEARCH_STEP_ROWS + 10);
   });
 
-  it("lets views and other lists be answered between its turns", async ({ expect }) => {
+  it("lets views and other lists be answered between its turns", async () => {
     const { key, list, token } = await newIntegratorWith(50_000);
     const order: string[] = [];
     const note = (name: string) => () => void order.push(name);
@@ -180,14 +180,14 @@ describe("a search", () => {
     expect(order.slice(0, 6)).toEqual(["view", "view", "view", "view", "view", "list"]);
   });
 
-  it("is refused once its key is revoked, in the middle", async ({ expect }) => {
+  it("is refused once its key is revoked, in the middle", async () => {
     const { list } = await newIntegratorWith(50_000);
     const searching = list({ search: "absent" });
     await runInDurableObject(directory(), (instance) => instance.revokeKey(ADA, 1));
     expect(await searching).toMatchObject({ status: 401, body: { error: { code: "credential_revoked" } } });
   });
 
-  it("is answered 40 times at once for one caller", async ({ expect }) => {
+  it("is answered 40 times at once for one caller", async () => {
     const { list } = await newIntegratorWith(3000);
     const answers: Answer[] = await Promise.all(Array.from({ length: 40 }, () => list({ search: "The First" })));
     expect(answers.map(({ body }) => body.user_groups?.length)).toEqual(answers.map(() => 1));
@@ -195,7 +195,7 @@ describe("a search", () => {
 });
 
 describe("a group's history", () => {
-  it("reads 100,000 events in a call, 2,000 in a turn", async ({ expect }) => {
+  it("reads 100,000 events in a call, 2,000 in a turn", async () => {
     stopClock();
     const { key, rows } = await newGroups();
     await addEvents(HISTORY_ROWS_MAX + 500, rows);
@@ -216,7 +216,7 @@ describe("a group's history", () => {
     expect(second.body).toMatchObject({ events: [{ type: "user_group.created" }], next_cursor: null });
   });
 
-  it("reads of a step with too many events only those of its page", async ({ expect }) => {
+  it("reads of a step with too many events only those of its page", async () => {
     const { key, rows } = await newGroups();
     await addEvents(5000, rows);
     const { body } = await call("GET", "/api/user_groups/2/events?limit=10", { credential: key });
@@ -224,7 +224,7 @@ describe("a group's history", () => {
     expect(rows.statements.filter(({ sql }) => sql.includes("details")).map(({ read }) => read)).toEqual([10]);
   });
 
-  it("ends with the group's creation, and reads nothing older", async ({ expect }) => {
+  it("ends with the group's creation, and reads nothing older", async () => {
     const { key, tokenOf, rows } = await newGroups();
     await addEvents(50_000, rows);
     await tokenOf("new");
@@ -235,7 +235,7 @@ describe("a group's history", () => {
 });
 
 describe("who has suspended a group", () => {
-  it.for([10, 1000, 100_000])("is found among %i events by halving them", async (events, { expect }) => {
+  it.for([10, 1000, 100_000])("is found among %i events by halving them", async (events) => {
     const { update, show, rows } = await newIntegratorWith(1);
     const readByShow = async () => {
       const { read } = rows;
@@ -256,7 +256,7 @@ describe("who has suspended a group", () => {
 describe("the counts of the console", () => {
   const count = () => runInDurableObject(directory(), (instance) => instance.countGroups(ADA));
 
-  it("are exact up to 10,000 groups, and tell that there are more", async ({ expect }) => {
+  it("are exact up to 10,000 groups, and tell that there are more", async () => {
     const { remove } = await newIntegratorWith(GROUPS_COUNTED_MAX - 1, {
       suspended: "CASE WHEN i % 1000 = 7 THEN 1 END",
     });
@@ -266,7 +266,7 @@ describe("the counts of the console", () => {
     expect(await count()).toMatchObject({ value: { ...counts, existing: GROUPS_COUNTED_MAX - 1, deleted: 1 } });
   });
 
-  it("read 1,000 groups in a turn and 100,000 in a call", async ({ expect }) => {
+  it("read 1,000 groups in a turn and 100,000 in a call", async () => {
     const { rows } = await newIntegratorWith(SEARCH_ROWS_MAX + 10, { suspended: "CASE WHEN i % 1000 = 7 THEN 1 END" });
     expect(await count()).toMatchObject({
       value: { existing: GROUPS_COUNTED_MAX + 1, suspended: SEARCH_ROWS_MAX / 1000, isEachCounted: false },

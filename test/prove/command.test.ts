@@ -1,6 +1,6 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, inject, it, onTestFinished } from "vitest";
+import { afterAll, beforeAll, describe, expect, inject, it, onTestFinished } from "vitest";
 import { readCatalogue } from "../../prove/src/catalogue.ts";
 import { withDatabase, withRollback } from "../../prove/src/database.ts";
 import { Forms } from "../../prove/src/expressions/forms.ts";
@@ -36,21 +36,21 @@ describe("ug prove", () => {
     ["no statement", ["--as", " -- nobody\n;", "--as", "SELECT 1"], "The SQL of the first --as is empty."],
     ["a transaction", ["--as", "SELECT 1", "--as", "/* */ BEGIN; SELECT 2"], "Leave BEGIN, COMMIT and ROLLBACK out"],
     ["the address of a database in an argument", [...BOTH, "--allow", NOWHERE], "looks like a credential"],
-  ] as const)("refuses %s, with a sentence", async ([, args, sentence], { expect }) => {
+  ] as const)("refuses %s, with a sentence", async ([, args, sentence]) => {
     const { status, stdout, stderr } = await proveAt(NOWHERE, ...args);
     expect([status, stdout]).toEqual([2, ""]);
     expect(stderr).toContain(sentence);
     expect(stderr).not.toContain("4711");
   });
 
-  it("has a page that explains each mistake", ({ expect }) => {
+  it("has a page that explains each mistake", () => {
     const page = readFileSync("docs/integrators/proving-isolation.md", "utf8");
     const codes = PLANTS.flatMap(({ code }) => code ?? []);
     expect(new Set(codes).size).toBe(9);
     expect(codes.filter((code) => !page.includes(`\`${code}\``))).toEqual([]);
   });
 
-  it("says that it could not tell if it cannot connect, without the password", async ({ expect }) => {
+  it("says that it could not tell if it cannot connect, without the password", async () => {
     const { status, stdout } = await proveAt(NOWHERE, ...BOTH, "--json");
     expect(status).toBe(1);
     expect(JSON.parse(stdout)).toMatchObject({
@@ -84,54 +84,48 @@ describe("ug prove on a server", () => {
   ];
   const CUSTOMERS = bothFrom(asCustomer(1), asCustomer(2));
 
-  it.skipIf(!hasPostgres)(
-    `proves a correct set-up, from files too, and changes nothing${skipped}`,
-    async ({ expect }) => {
-      const url = await withTables();
-      const before = postgres.dump();
-      const files = [1, 2].map((number) => join(inject("service").folder, `customer ${number}.sql`));
-      for (const [index, file] of files.entries())
-        writeFileSync(file, `-- a customer; not a statement\n${asCustomer(index + 1)};\n`);
+  it.skipIf(!hasPostgres)(`proves a correct set-up, from files too, and changes nothing${skipped}`, async () => {
+    const url = await withTables();
+    const before = postgres.dump();
+    const files = [1, 2].map((number) => join(inject("service").folder, `customer ${number}.sql`));
+    for (const [index, file] of files.entries())
+      writeFileSync(file, `-- a customer; not a statement\n${asCustomer(index + 1)};\n`);
 
-      const { status, stdout, stderr } = await proveAt(
-        url,
-        ...files.flatMap((file) => ["--as-file", file]),
-        ...CUSTOMERS.slice(4),
-      );
-      expect([status, stderr]).toEqual([0, ""]);
-      expect(stdout).toMatch(/^Proven: /);
-      expect(stdout).toMatch(/^public\.orders +2 +2$/m);
-      expect(stdout).toContain("Never judged:\n- countries was judged by a person, because of --accept.\n");
-      expect(stdout).toContain("- Pools:");
-      expect(postgres.dump()).toBe(before);
-    },
-  );
+    const { status, stdout, stderr } = await proveAt(
+      url,
+      ...files.flatMap((file) => ["--as-file", file]),
+      ...CUSTOMERS.slice(4),
+    );
+    expect([status, stderr]).toEqual([0, ""]);
+    expect(stdout).toMatch(/^Proven: /);
+    expect(stdout).toMatch(/^public\.orders +2 +2$/m);
+    expect(stdout).toContain("Never judged:\n- countries was judged by a person, because of --accept.\n");
+    expect(stdout).toContain("- Pools:");
+    expect(postgres.dump()).toBe(before);
+  });
 
-  it.skipIf(!hasPostgres)(
-    `names mistakes and fixes as JSON, and prints no value of a row${skipped}`,
-    async ({ expect }) => {
-      const url = await withTables("ALTER POLICY own ON orders USING (true); ALTER ROLE backend BYPASSRLS");
-      const before = postgres.dump();
-      const { status, stdout, stderr } = await proveAt(url, ...CUSTOMERS, "--json");
-      expect([status, stderr]).toEqual([1, ""]);
-      const { success, outcome, mistakes } = JSON.parse(stdout);
-      expect([success, outcome]).toEqual([0, "mistakes"]);
-      expect(mistakes.map(({ code }: { code: string }) => code).toSorted()).toEqual([
-        "bypassrls",
-        "seen_by_both",
-        "seen_without_setting",
-      ]);
-      expect(stdout).not.toContain(SECRET);
-      expect(postgres.dump()).toBe(before);
-      const text = await proveAt(url, ...CUSTOMERS);
-      expect(text.stdout).toMatch(
-        /^3 mistakes\.\n\n1\. backend \(bypassrls\)\n {3}backend, the role that logs in.*\n {3}Fix: ALTER ROLE backend NOBYPASSRLS;/,
-      );
-      expect(text.stdout).not.toContain(SECRET);
-    },
-  );
+  it.skipIf(!hasPostgres)(`names mistakes and fixes as JSON, and prints no value of a row${skipped}`, async () => {
+    const url = await withTables("ALTER POLICY own ON orders USING (true); ALTER ROLE backend BYPASSRLS");
+    const before = postgres.dump();
+    const { status, stdout, stderr } = await proveAt(url, ...CUSTOMERS, "--json");
+    expect([status, stderr]).toEqual([1, ""]);
+    const { success, outcome, mistakes } = JSON.parse(stdout);
+    expect([success, outcome]).toEqual([0, "mistakes"]);
+    expect(mistakes.map(({ code }: { code: string }) => code).toSorted()).toEqual([
+      "bypassrls",
+      "seen_by_both",
+      "seen_without_setting",
+    ]);
+    expect(stdout).not.toContain(SECRET);
+    expect(postgres.dump()).toBe(before);
+    const text = await proveAt(url, ...CUSTOMERS);
+    expect(text.stdout).toMatch(
+      /^3 mistakes\.\n\n1\. backend \(bypassrls\)\n {3}backend, the role that logs in.*\n {3}Fix: ALTER ROLE backend NOBYPASSRLS;/,
+    );
+    expect(text.stdout).not.toContain(SECRET);
+  });
 
-  it.skipIf(!hasPostgres)(`runs no other SQL of a customer, and so none that writes${skipped}`, async ({ expect }) => {
+  it.skipIf(!hasPostgres)(`runs no other SQL of a customer, and so none that writes${skipped}`, async () => {
     const url = await withTables();
     const before = postgres.dump();
     for (const write of [
@@ -152,29 +146,26 @@ describe("ug prove on a server", () => {
     expect(postgres.dump()).toBe(before);
   });
 
-  it.skipIf(!hasPostgres)(
-    `prints nothing of PostgreSQL's messages, which quote values${skipped}`,
-    async ({ expect }) => {
-      const url = await withTables(`
+  it.skipIf(!hasPostgres)(`prints nothing of PostgreSQL's messages, which quote values${skipped}`, async () => {
+    const url = await withTables(`
       CREATE TABLE numbers (id int PRIMARY KEY, customer text, note text);
       INSERT INTO numbers VALUES (1, '1', '${SECRET}'), (2, '2', '${SECRET}');
       ALTER TABLE numbers ENABLE ROW LEVEL SECURITY; GRANT SELECT ON numbers TO dashboard;
       CREATE POLICY own ON numbers FOR SELECT TO dashboard USING (customer = customer()::text AND note::int > 0)`);
-      const { stdout } = await proveAt(url, ...CUSTOMERS);
-      expect(stdout).toContain("customer 1 and customer 2 cannot see a row of public.numbers");
-      const failed = await proveAt(url, ...bothFrom(`SET LOCAL ROLE "${SECRET}"`, asCustomer(2)));
-      expect(failed).toMatchObject({
-        status: 1,
-        stdout: "",
-        stderr: expect.stringContaining("cannot set role: 22023"),
-      });
-      expect(failed.stderr + stdout).not.toContain(SECRET);
-    },
-  );
+    const { stdout } = await proveAt(url, ...CUSTOMERS);
+    expect(stdout).toContain("customer 1 and customer 2 cannot see a row of public.numbers");
+    const failed = await proveAt(url, ...bothFrom(`SET LOCAL ROLE "${SECRET}"`, asCustomer(2)));
+    expect(failed).toMatchObject({
+      status: 1,
+      stdout: "",
+      stderr: expect.stringContaining("cannot set role: 22023"),
+    });
+    expect(failed.stderr + stdout).not.toContain(SECRET);
+  });
 
   it.skipIf(!hasPostgres)(
     `could not tell anything of customers without rows, or of one customer${skipped}`,
-    async ({ expect }) => {
+    async () => {
       const url = await withTables();
       const empty = await proveAt(url, ...bothFrom(asCustomer(1), asCustomer(99)));
       expect(empty).toMatchObject({
@@ -197,7 +188,7 @@ describe("ug prove on a server", () => {
 
   it.skipIf(!hasPostgres)(
     `finds what docs/integrators/proving-isolation.md shows, whose fix works${skipped}`,
-    async ({ expect }) => {
+    async () => {
       const page = readFileSync("docs/integrators/proving-isolation.md", "utf8");
       const blockOf = (language: string) => page.split(`\n\`\`\`${language}\n`)[1]?.split("```\n")[0] ?? "";
       const [, command = ""] = /\n( {4}export DATABASE_URL=[\s\S]*?)\n\n/.exec(page) ?? [];
@@ -222,7 +213,7 @@ describe("ug prove on a server", () => {
 
   it.skipIf(!hasPostgres)(
     `proves two people with the lines of the documents, and names what is not set${skipped}`,
-    async ({ expect }) => {
+    async () => {
       const [policy = ""] =
         /CREATE POLICY own_store[\s\S]*?;/.exec(readFileSync("docs/integrators/verifying.md", "utf8")) ?? [];
       await postgres.run(RESET);
@@ -251,43 +242,40 @@ describe("ug prove on a server", () => {
     },
   );
 
-  it.skipIf(!hasPostgres)(
-    `ends with 4 for what it does not know, until somebody accepts it${skipped}`,
-    async ({ expect }) => {
-      const url = await withTables("ALTER POLICY own ON orders USING (customer = abs(customer()))");
-      const both = CUSTOMERS;
-      const text = await proveAt(url, ...both);
-      expect(text).toMatchObject({ status: 4, stderr: "" });
-      expect(text.stdout).toMatch(
-        /^Not proven: no mistake was found, and 1 object was not judged\.\n\n1\. public\.orders\.own \(not judged\)/,
-      );
-      const json = await proveAt(url, ...both, "--json");
-      expect(JSON.parse(json.stdout)).toMatchObject({
-        success: 0,
-        outcome: "not_judged",
-        mistakes: [],
-        not_judged: [
-          {
-            object: "public.orders.own",
-            message: "This policy is not one of the forms that are known to be exact.",
-            fix: expect.stringMatching(
-              /CREATE POLICY own_rows ON public\.orders AS RESTRICTIVE FOR SELECT TO dashboard USING \(customer = /,
-            ),
-          },
-        ],
-      });
-      const accepted = await proveAt(url, ...both, "--accept", "public.orders.own");
-      expect(accepted.status).toBe(0);
-      expect(accepted.stdout).toContain("public.orders.own was judged by a person, because of --accept.");
-      const unknown = await proveAt(url, ...both, "--accept", "public.orders.other");
-      expect(unknown).toMatchObject({ status: 1, stderr: expect.stringContaining("names nothing that exists") });
-      await postgres.run("ALTER POLICY own ON orders USING (true)");
-      const mistaken = await proveAt(url, ...both, "--accept", "public.orders.own");
-      expect(mistaken).toMatchObject({ status: 1, stdout: expect.stringContaining("(seen_by_both)") });
-    },
-  );
+  it.skipIf(!hasPostgres)(`ends with 4 for what it does not know, until somebody accepts it${skipped}`, async () => {
+    const url = await withTables("ALTER POLICY own ON orders USING (customer = abs(customer()))");
+    const both = CUSTOMERS;
+    const text = await proveAt(url, ...both);
+    expect(text).toMatchObject({ status: 4, stderr: "" });
+    expect(text.stdout).toMatch(
+      /^Not proven: no mistake was found, and 1 object was not judged\.\n\n1\. public\.orders\.own \(not judged\)/,
+    );
+    const json = await proveAt(url, ...both, "--json");
+    expect(JSON.parse(json.stdout)).toMatchObject({
+      success: 0,
+      outcome: "not_judged",
+      mistakes: [],
+      not_judged: [
+        {
+          object: "public.orders.own",
+          message: "This policy is not one of the forms that are known to be exact.",
+          fix: expect.stringMatching(
+            /CREATE POLICY own_rows ON public\.orders AS RESTRICTIVE FOR SELECT TO dashboard USING \(customer = /,
+          ),
+        },
+      ],
+    });
+    const accepted = await proveAt(url, ...both, "--accept", "public.orders.own");
+    expect(accepted.status).toBe(0);
+    expect(accepted.stdout).toContain("public.orders.own was judged by a person, because of --accept.");
+    const unknown = await proveAt(url, ...both, "--accept", "public.orders.other");
+    expect(unknown).toMatchObject({ status: 1, stderr: expect.stringContaining("names nothing that exists") });
+    await postgres.run("ALTER POLICY own ON orders USING (true)");
+    const mistaken = await proveAt(url, ...both, "--accept", "public.orders.own");
+    expect(mistaken).toMatchObject({ status: 1, stdout: expect.stringContaining("(seen_by_both)") });
+  });
 
-  it.skipIf(!hasPostgres)(`is not misled by objects before those of PostgreSQL${skipped}`, async ({ expect }) => {
+  it.skipIf(!hasPostgres)(`is not misled by objects before those of PostgreSQL${skipped}`, async () => {
     const url = await withTables(`
       CREATE SCHEMA evil; GRANT USAGE ON SCHEMA evil TO PUBLIC;
       CREATE VIEW evil.pg_policy AS SELECT * FROM pg_catalog.pg_policy WHERE false;
@@ -307,7 +295,7 @@ describe("ug prove on a server", () => {
     expect(mistakes.map(({ code }: { code: string }) => code)).toEqual(["seen_without_setting", "seen_by_both"]);
   });
 
-  it.skipIf(!hasPostgres)(`reads each table of many ways by foreign keys once${skipped}`, async ({ expect }) => {
+  it.skipIf(!hasPostgres)(`reads each table of many ways by foreign keys once${skipped}`, async () => {
     const keys = ["a", "b", "c", "d", "e", "f"];
     const tables = Array.from({ length: 6 }, (_, index) => {
       const [name, parent] = [`t${5 - index}`, `t${6 - index}`];
@@ -326,7 +314,7 @@ describe("ug prove on a server", () => {
     expect(readings).toEqual([100]);
   });
 
-  it.skipIf(!hasPostgres)(`finds one shared row among many${skipped}`, async ({ expect }) => {
+  it.skipIf(!hasPostgres)(`finds one shared row among many${skipped}`, async () => {
     const url = await withTables(`
       INSERT INTO orders SELECT n, 2, 7 FROM generate_series(100, 12000) n;
       INSERT INTO orders VALUES (20000, NULL, 7);
@@ -341,7 +329,7 @@ describe("ug prove on a server", () => {
     );
   });
 
-  it.skipIf(!hasPostgres)(`proves two people of one customer, and says so${skipped}`, async ({ expect }) => {
+  it.skipIf(!hasPostgres)(`proves two people of one customer, and says so${skipped}`, async () => {
     const url = await withTables(PEOPLE_CORRECT);
     const { status, stdout } = await proveAt(url, ...bothFrom(asOneOfTwo(1), asOneOfTwo(2)));
     expect(status).toBe(0);
@@ -365,7 +353,7 @@ describe("ug prove on a database whose catalogue was changed", () => {
   const objectsIn = (stdout: string): string[] =>
     JSON.parse(stdout).not_judged.map(({ object }: { object: string }) => object);
 
-  it.skipIf(!hasPostgres)(`names a built-in function that runs as its owner${skipped}`, async ({ expect }) => {
+  it.skipIf(!hasPostgres)(`names a built-in function that runs as its owner${skipped}`, async () => {
     const name = "query_to_xml(text,boolean,boolean,text)";
     const { runThere, run } = await changed(`ALTER FUNCTION pg_catalog.${name} SECURITY DEFINER`);
     const { status, stdout } = await run();
@@ -401,7 +389,7 @@ describe("ug prove on a database whose catalogue was changed", () => {
        CREATE SCHEMA auth; GRANT USAGE ON SCHEMA auth TO PUBLIC; CREATE FUNCTION auth.uid() RETURNS uuid LANGUAGE sql STABLE AS $$ select coalesce(nullif(current_setting('request.jwt.claim.sub', true), ''), (nullif(current_setting('request.jwt.claims', true), '')::jsonb ->> 'sub'))::uuid $$`,
       "auth.uid()",
     ],
-  ] as const)(`names %s${skipped}`, async ([, sql, object], { expect }) => {
+  ] as const)(`names %s${skipped}`, async ([, sql, object]) => {
     const { run } = await changed(sql);
     const { status, stdout } = await run();
     expect([status, objectsIn(stdout)]).toEqual([4, expect.arrayContaining([object])]);
@@ -412,7 +400,7 @@ describe("ug prove on a database whose catalogue was changed", () => {
     ["pg_proc", "functions"],
     ["pg_auth_members", "memberships"],
     ["pg_class", "tables and views"],
-  ] as const)(`names what it cannot read of %s${skipped}`, async ([table, object], { expect }) => {
+  ] as const)(`names what it cannot read of %s${skipped}`, async ([table, object]) => {
     const { run } = await changed(`REVOKE SELECT ON pg_catalog.${table} FROM PUBLIC`);
     const { status, stdout, stderr } = await run();
     expect([status, stderr]).toEqual([4, ""]);

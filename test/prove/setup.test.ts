@@ -1,6 +1,6 @@
 import { PGlite } from "@electric-sql/pglite";
 import fc from "fast-check";
-import { afterAll, beforeAll, describe, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { UsageError } from "../../common/command-error.ts";
 import { readSetup } from "../../prove/src/setup.ts";
 
@@ -38,7 +38,7 @@ describe("the SQL of a customer", () => {
       `SET search_path = a, "B", pg_temp; SET TIME ZONE 'UTC'; SET LOCAL statement_timeout = 5; SET LOCAL app.a = 'x'`,
       "app.a = x",
     ],
-  ] as const)("is read as assignments: %s", ([sql, assigned], { expect }) => {
+  ] as const)("is read as assignments: %s", ([sql, assigned]) => {
     expect(read(sql)).toBe(assigned);
   });
 
@@ -74,7 +74,7 @@ describe("the SQL of a customer", () => {
     "SET LOCAL app.a = $$1$$",
     "SET LOCAL app.a = 007",
     "/* /* */ SET LOCAL app.a = '1' */ SET LOCAL app.b = '1'",
-  ])("is not of the grammar: %s", (sql, { expect }) => {
+  ])("is not of the grammar: %s", (sql) => {
     const { unknown } = readSetup(sql, "--as");
     expect(unknown).not.toEqual([]);
     expect(unknown.join(" ")).not.toMatch(/1/);
@@ -82,7 +82,7 @@ describe("the SQL of a customer", () => {
 
   it.for(["", " ; -- nobody\n;/* */", "BEGIN; SET LOCAL app.a = '1'", "SET LOCAL app.a = '1'; commit", "SAVEPOINT x"])(
     "is refused: %s",
-    (sql, { expect }) => {
+    (sql) => {
       expect(() => readSetup(sql, "--as")).toThrow(UsageError);
     },
   );
@@ -136,7 +136,7 @@ describe("compared with PostgreSQL", () => {
     fc.constantFrom("-- ;", "/* ; */", "--\n", "/*", "*/", ";", "SELECT 1", "'", '"', "RESET ROLE"),
   );
 
-  it("assigns the same wherever nothing is unknown", async ({ expect }) => {
+  it("assigns the same wherever nothing is unknown", async () => {
     const names = ["app.a", "app.b", "app.c", "role"];
     const tally = { same: 0, refused: 0, unknown: 0 };
     await fc.assert(

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { withDatabase } from "../../prove/src/database.ts";
 import { hasPostgres, type Postgres, startPostgres } from "../support/node/postgres.ts";
 
@@ -43,11 +43,11 @@ describe("the TLS of ug prove", () => {
     ["?sslmode=require&sslrootcert=/nowhere.pem", "/nowhere.pem, a file for TLS, cannot be read"],
     ["?sslmode=require&sslrootcert=system", "sslrootcert=system needs sslmode=verify-full"],
     ["?sslmode=on", 'sslmode "on" does not exist. Use one of disable, allow, prefer, require, verify-ca, verify-full.'],
-  ] as const)(`connects as psql does with %s${skipped}`, async ([query, expected], { expect }) => {
+  ] as const)(`connects as psql does with %s${skipped}`, async ([query, expected]) => {
     expect(await outcomeOf(query)).toContain(expected);
   });
 
-  it.skipIf(!hasPostgres)(`compares the name of the host with verify-full alone${skipped}`, async ({ expect }) => {
+  it.skipIf(!hasPostgres)(`compares the name of the host with verify-full alone${skipped}`, async () => {
     const of = (mode: string) => outcomeOf(`?sslmode=${mode}&sslrootcert=CERTIFICATE`, "127.0.0.1");
     expect(await of("verify-ca")).toBe(WITH);
     expect(await of("verify-full")).toContain(
@@ -55,7 +55,7 @@ describe("the TLS of ug prove", () => {
     );
   });
 
-  it.skipIf(!hasPostgres)(`prefers TLS, and requires it only with sslmode=require${skipped}`, async ({ expect }) => {
+  it.skipIf(!hasPostgres)(`prefers TLS, and requires it only with sslmode=require${skipped}`, async () => {
     await postgres.run("ALTER SYSTEM SET ssl = off");
     await postgres.run("SELECT pg_reload_conf()");
     await expect.poll(() => outcomeOf("?sslmode=prefer")).toBe(WITHOUT);

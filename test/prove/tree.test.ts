@@ -1,9 +1,9 @@
 import { PGlite } from "@electric-sql/pglite";
-import { afterAll, beforeAll, describe, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { Node, readTree, textOf, textsOf, UnknownTree, usesOf } from "../../prove/src/expressions/tree.ts";
 
 describe("a stored expression", () => {
-  it("has nodes, lists, words with escapes, and nothing", ({ expect }) => {
+  it("has nodes, lists, words with escapes, and nothing", () => {
     const root = readTree(String.raw`({A :word a\ b\{\\ :none <> :list (o 1 2) :nodes ({B :n -1} <>) :empty ()} word)`);
     const [node, word] = Array.isArray(root) ? root : [];
     expect(word).toBe("word");
@@ -25,16 +25,16 @@ describe("a stored expression", () => {
     "{A :x )}",
     "{CONST :constvalue 4 [ 1 2 }",
     "{CONST :constvalue 4 [ 1 ) ]}",
-  ])("is refused in another form: %s", (text, { expect }) => {
+  ])("is refused in another form: %s", (text) => {
     expect(() => readTree(text)).toThrow(UnknownTree);
   });
 
-  it("is refused with a node of a newer PostgreSQL, wherever it stands", ({ expect }) => {
+  it("is refused with a node of a newer PostgreSQL, wherever it stands", () => {
     const made = "{OPEXPR :opfuncid 65 :args ({VAR :varno 1} {MADEUP :funcid 12})}";
     expect(() => usesOf(readTree(made))).toThrow("a stored expression has the unknown node MADEUP");
   });
 
-  it("names all functions and relations, by the names of earlier versions too", ({ expect }) => {
+  it("names all functions and relations, by the names of earlier versions too", () => {
     const uses = usesOf(
       readTree(
         "({QUERY :rtable ({RTE :relid 4711}) :targetList ({FUNCEXPR :funcid 1} {AGGREF :aggfnoid 2} {WINDOWFUNC :winfnoid 3} {COALESCE :args ({OPEXPR :opfuncid 0})})} {SCALARARRAYOPEXPR :opfuncid 4 :hashfuncid 5 :negfuncid 6})",
@@ -69,7 +69,7 @@ describe("the trees of PostgreSQL", () => {
 
   it.for(["", "x", "o'hara", "grüße 🙂", 'a b\\c{d}(e)<>"f"\n', "x".repeat(300)])(
     "give the text of a constant: %j",
-    async (text, { expect }) => {
+    async (text) => {
       const literal = `'${text.replaceAll("'", "''")}'`;
       expect(textOf(await expressionOf(`current_setting(${literal})`))).toBe(text);
       expect(textOf(await expressionOf(`concat(${literal}::varchar)`))).toBe(text);
@@ -82,16 +82,16 @@ describe("the trees of PostgreSQL", () => {
     ['\'{team, "a b", "ü\\"", 0}\'', ["team", "a b", 'ü"', "0"]],
     ["'{a, NULL}'", undefined],
     ["'{{a}, {b}}'", undefined],
-  ] as const)("give the texts of an array: %s", async ([literal, texts], { expect }) => {
+  ] as const)("give the texts of an array: %s", async ([literal, texts]) => {
     expect(textsOf(await expressionOf(`array_to_string(${literal}::text[], ',')`))).toEqual(texts);
   });
 
-  it("give no text of a number, a NULL or bytes", async ({ expect }) => {
+  it("give no text of a number, a NULL or bytes", async () => {
     for (const sql of ["abs(1)", "upper(NULL::text)", "md5('\\x00'::bytea)", "ARRAY[1]"])
       expect([textOf(await expressionOf(sql)), textsOf(await expressionOf(sql))], sql).toEqual([undefined, undefined]);
   });
 
-  it("of all views of a new database are read, and have no unknown node", async ({ expect }) => {
+  it("of all views of a new database are read, and have no unknown node", async () => {
     const { rows } = await database.query<{ view: string; tree: string }>(
       "SELECT ev_class::regclass::text AS view, ev_action::text AS tree FROM pg_rewrite",
     );

@@ -1,7 +1,7 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { parseEnv } from "node:util";
-import { inject, it } from "vitest";
+import { expect, inject, it } from "vitest";
 import { CREDENTIAL_PATTERN } from "../support/credential-pattern.ts";
 import { call } from "../support/node/client.ts";
 
@@ -23,7 +23,7 @@ const state = () =>
       }
     });
 
-it("after all tests no file of the local state holds a credential or a secret", async ({ expect }) => {
+it("after all tests no file of the local state holds a credential or a secret", async () => {
   const { token } = (await call("GET", "/api/user", { user_group_id: "at rest" })).body.user_group;
   // Calls with credentials in wrong places.
   for (const path of [`/${token}`, `/api/user/${key}`, `/api/viewer?token=${token}`]) await call("POST", path, {});
@@ -43,7 +43,7 @@ it("after all tests no file of the local state holds a credential or a secret", 
   for (const mac of macs) expect(stored.includes(mac)).toBe(false);
 });
 
-it("after all tests no log line holds a credential, except the keys of npm start", ({ expect }) => {
+it("after all tests no log line holds a credential, except the keys of npm start", () => {
   const log = readFileSync(logFile, "utf8");
   expect(log).toContain('"path":"/api/user"');
   expect(new Set(log.match(CREDENTIALS))).toEqual(new Set([key, operatorKey]));

@@ -2,7 +2,7 @@ import { mkdirSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as delay, setImmediate as turn } from "node:timers/promises";
 import { request } from "undici";
-import { inject, it, onTestFinished } from "vitest";
+import { expect, inject, it, onTestFinished } from "vitest";
 import { OperatorClient, UserGroupClient } from "../../client/src/index.ts";
 import { hasAnotherRound, report } from "../proof/effort.ts";
 import { commandsOf } from "../support/node/backups.ts";
@@ -137,9 +137,7 @@ async function kill(
 
 type Killing = { folder: string; command: ReturnType<typeof startCommand>; afterMs: number };
 
-it("a signed backup that says it is whole restores the moment of its footer, whatever was killed", async ({
-  expect,
-}) => {
+it("a signed backup that says it is whole restores the moment of its footer, whatever was killed", async () => {
   const random = randomOf(seed);
   const startedAt = Date.now();
   const world = new World();

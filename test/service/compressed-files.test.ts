@@ -2,7 +2,7 @@ import { globSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { gunzipSync } from "node:zlib";
 import { request } from "undici";
-import { describe, inject, it } from "vitest";
+import { describe, expect, inject, it } from "vitest";
 
 const { url, folder } = inject("service");
 const COMPRESSED_BYTES_MIN = 4_000;
@@ -30,9 +30,7 @@ async function answerOf(path: string, headers: Record<string, string> = {}, meth
 const gzip = { "Accept-Encoding": "gzip, deflate, br" };
 
 describe("one box sends large files", () => {
-  it("compressed to a client that takes gzip, with another validator, and as they are to others", async ({
-    expect,
-  }) => {
+  it("compressed to a client that takes gzip, with another validator, and as they are to others", async () => {
     expect(large).toEqual(
       expect.arrayContaining(["/openapi.json", "/openapi-3.0.json", "/docs/index", "/docs/search-index.js"]),
     );
@@ -76,12 +74,12 @@ describe("one box sends large files", () => {
     ["gzip;q=0, *", undefined],
     ["*, gzip;q=0", undefined],
     ["gzip;q=none", undefined],
-  ] as const)("as the client asks with Accept-Encoding: %s", async ([asked, encoding], { expect }) => {
+  ] as const)("as the client asks with Accept-Encoding: %s", async ([asked, encoding]) => {
     const { headers } = await answerOf("/openapi.json", { "Accept-Encoding": asked });
     expect(headers["content-encoding"]).toBe(encoding);
   });
 
-  it("once to a client that has what it asks for, and not for another encoding of it", async ({ expect }) => {
+  it("once to a client that has what it asks for, and not for another encoding of it", async () => {
     const plain = (await answerOf("/openapi.json")).headers.etag as string;
     const compressed = (await answerOf("/openapi.json", gzip)).headers.etag as string;
     for (const [tag, accepted, status] of [
@@ -100,7 +98,7 @@ describe("one box sends large files", () => {
     }
   });
 
-  it("with the same headers to HEAD", async ({ expect }) => {
+  it("with the same headers to HEAD", async () => {
     for (const accepted of [gzip, {}]) {
       const { date, "x-request-id": id, ...get } = (await answerOf("/openapi.json", accepted)).headers;
       const head = await answerOf("/openapi.json", accepted, "HEAD");
@@ -109,15 +107,13 @@ describe("one box sends large files", () => {
     }
   });
 
-  it("to a browser with both headers by which they vary", async ({ expect }) => {
+  it("to a browser with both headers by which they vary", async () => {
     const { headers, bytes } = await answerOf("/docs/index", { ...gzip, Accept: "text/html" });
     expect(headers).toMatchObject({ vary: "Accept, Accept-Encoding", "content-encoding": "gzip" });
     expect(gunzipSync(bytes).equals(contents.get("/docs/index") ?? Buffer.of())).toBe(true);
   });
 
-  it("alone: neither small files, nor pictures, nor pages with the reader's origin, nor the stored files", async ({
-    expect,
-  }) => {
+  it("alone: neither small files, nor pictures, nor pages with the reader's origin, nor the stored files", async () => {
     for (const path of ["/favicon.svg", "/docs/pictures/product.png", ...withExamples, "/docs/nothing"]) {
       const { headers } = await answerOf(path, gzip);
       expect([headers["content-encoding"], headers.vary], path).toEqual([undefined, undefined]);

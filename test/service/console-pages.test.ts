@@ -1,5 +1,5 @@
 import { readFileSync } from "node:fs";
-import { describe, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { hasChromium, skippedWithoutChromium } from "../../tools/browser.ts";
 import { HOSTILE_PAGES, SHOP_PAGES } from "../../tools/console/pages.ts";
 import { getPage, open, signedIn, testPages, testTasks } from "../support/node/console-site.ts";
@@ -13,7 +13,7 @@ const GROUP = "/console/environments/acme/Customer/groups/1";
 
 testPages(true);
 
-it("each page is below 60 KB with its styles, and has nothing that runs", async ({ expect }) => {
+it("each page is below 60 KB with its styles, and has nothing that runs", async () => {
   const bytesOfStyles = readFileSync("public/styles/ui.css").length;
   expect(bytesOfStyles).toBeLessThanOrEqual(STYLES_BYTES_MAX);
   for (const path of [...SHOP_PAGES, ...HOSTILE_PAGES]) {
@@ -30,7 +30,7 @@ it("each page is below 60 KB with its styles, and has nothing that runs", async 
 const withoutOtherValues = (tag: string) => tag.replaceAll(/(?<!href|src|action)="[^"]*"/g, "=");
 
 describe.skipIf(!hasChromium)(`the feed${skippedWithoutChromium}`, () => {
-  it("has the labels of its filter in one line, and a search as wide as a phone", async ({ expect }) => {
+  it("has the labels of its filter in one line, and a search as wide as a phone", async () => {
     const { page } = await signedIn({ viewport: { width: 1280, height: 900 } });
     await open(page, EVENTS);
     const tops = "[...document.querySelectorAll('.filter label')].map((label) => label.getBoundingClientRect().top)";
@@ -40,7 +40,7 @@ describe.skipIf(!hasChromium)(`the feed${skippedWithoutChromium}`, () => {
     expect(search?.width).toBeGreaterThan(340);
   });
 
-  it("prints the times in UTC, and no form", async ({ expect }) => {
+  it("prints the times in UTC, and no form", async () => {
     const { page } = await signedIn();
     await open(page, EVENTS);
     await page.emulateMedia({ media: "print" });
@@ -81,24 +81,21 @@ const HOSTILE_SCRIPT = `async (path) => {
   return { statuses, read, cookie: document.cookie };
 }`;
 
-it.skipIf(!hasChromium)(
-  `keeps out a script on another page of its origin${skippedWithoutChromium}`,
-  async ({ expect }) => {
-    // The policy of /docs alone would stop the script.
-    const { page } = await signedIn({ bypassCSP: true });
-    expect(await page.context().cookies()).toMatchObject([{ httpOnly: true, sameSite: "Strict" }]);
-    await open(page, "/docs");
-    const address = page.url();
-    const found = await page.evaluate(`(${HOSTILE_SCRIPT})(${JSON.stringify(GROUP)})`);
-    expect(found).toEqual({ statuses: [403, 403, 403], read: "", cookie: "" });
-    expect(page.url()).toBe(address);
-    const send = page.evaluate(`(${HOSTILE_FORM})(${JSON.stringify(GROUP)})`);
-    const [answer] = await Promise.all([page.waitForNavigation(), send]);
-    expect(answer?.status()).toBe(403);
-    await open(page, GROUP);
-    expect(await page.locator("h1").innerText()).toMatch(/ active$/);
-  },
-);
+it.skipIf(!hasChromium)(`keeps out a script on another page of its origin${skippedWithoutChromium}`, async () => {
+  // The policy of /docs alone would stop the script.
+  const { page } = await signedIn({ bypassCSP: true });
+  expect(await page.context().cookies()).toMatchObject([{ httpOnly: true, sameSite: "Strict" }]);
+  await open(page, "/docs");
+  const address = page.url();
+  const found = await page.evaluate(`(${HOSTILE_SCRIPT})(${JSON.stringify(GROUP)})`);
+  expect(found).toEqual({ statuses: [403, 403, 403], read: "", cookie: "" });
+  expect(page.url()).toBe(address);
+  const send = page.evaluate(`(${HOSTILE_FORM})(${JSON.stringify(GROUP)})`);
+  const [answer] = await Promise.all([page.waitForNavigation(), send]);
+  expect(answer?.status()).toBe(403);
+  await open(page, GROUP);
+  expect(await page.locator("h1").innerText()).toMatch(/ active$/);
+});
 
 // After the tests of pages, because it restores a group.
 testTasks("keyboard");

@@ -1,5 +1,5 @@
 import { request } from "undici";
-import { inject, it } from "vitest";
+import { expect, inject, it } from "vitest";
 import { hasAnotherRound, report } from "../proof/effort.ts";
 import {
   freshCopy,
@@ -33,9 +33,7 @@ type Known = {
 /** What an operator knows of an environment: whether its first key was acknowledged, and that key. */
 type KnownEnvironment = { workspace: string; key?: string };
 
-it("loses no acknowledged write and leaves no partial one when workerd or its launcher is killed", async ({
-  expect,
-}) => {
+it("loses no acknowledged write and leaves no partial one when workerd or its launcher is killed", async () => {
   const random = randomOf(seed);
   const startedAt = Date.now();
   const counts = {

@@ -2,7 +2,7 @@ import { execFileSync, spawnSync } from "node:child_process";
 import { cpSync, globSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { homedir } from "node:os";
 import { join, resolve } from "node:path";
-import { describe, inject, it, onTestFinished } from "vitest";
+import { describe, expect, inject, it, onTestFinished } from "vitest";
 import { UserGroupClient } from "../../client/src/index.ts";
 import { hasChromium, skippedWithoutChromium, startChromium } from "../../tools/browser.ts";
 import { recordKit, writeKit } from "../../tools/kit/kit.ts";
@@ -16,13 +16,11 @@ const { url, key, folder } = inject("service");
 const PACKAGE_BYTES_MAX = 300 * 1024;
 const WITH_A_VERSION = /^(user-group-service|viewer)-.*\.(js|tgz)$/;
 
-it("/kit/ has each file with its hashes, types and caching, and names what is there in place of another", async ({
-  expect,
-}) => {
+it("/kit/ has each file with its hashes, types and caching, and names what is there in place of another", async () => {
   await checkKit(expect, url, { isClone: true });
 });
 
-it("pages show the origin of their reader's address, and no host that a stranger makes up", async ({ expect }) => {
+it("pages show the origin of their reader's address, and no host that a stranger makes up", async () => {
   await checkOrigins(expect, url);
   await checkHostileHosts(expect, url);
 });
@@ -55,7 +53,7 @@ const builtFrom = async (root: string) => {
 };
 
 describe("the files of the kit", () => {
-  it("have the same bytes from another folder, and no path of the machine", async ({ expect }) => {
+  it("have the same bytes from another folder, and no path of the machine", async () => {
     const root = sources();
     await builtFrom(root);
     const { files } = JSON.parse(readFileSync(join(root, "built/kit/files.json"), "utf8"));
@@ -76,7 +74,7 @@ describe("the files of the kit", () => {
     expect(readFileSync(PACKAGE).length).toBeLessThanOrEqual(PACKAGE_BYTES_MAX);
   });
 
-  it("have the version alone once they are recorded, and a hash after any change", async ({ expect }) => {
+  it("have the version alone once they are recorded, and a hash after any change", async () => {
     const root = sources();
     writeFileSync(join(root, "CHANGELOG.md"), "# Changes\n\n## 7.0.0\n");
     expect(await recordKit(root)).toBe("7.0.0");
@@ -112,7 +110,7 @@ describe("ug of the package", () => {
     return { status, stdout: stdout.trim(), stderr: stderr.trim() };
   };
 
-  it("calls the service, and has the version of the kit", async ({ expect }) => {
+  it("calls the service, and has the version of the kit", async () => {
     const program = unpacked();
     const { version } = await kitAt(url);
     expect(ug(program, "--version")).toEqual({ status: 0, stdout: version, stderr: "" });
@@ -121,7 +119,7 @@ describe("ug of the package", () => {
     expect(ug(program, "--help").stdout).not.toMatch(/^ {2}serve |npm start/m);
   });
 
-  it.for(["backup", "erase", "restore", "serve"])("says where %s runs", (name, { expect }) => {
+  it.for(["backup", "erase", "restore", "serve"])("says where %s runs", (name) => {
     const sentence = `ug ${name} runs on the machine of the service, from its release. This ug is of the npm package, for those who call the service.`;
     expect(ug(unpacked(), name, "--all", "x")).toEqual({ status: 1, stdout: "", stderr: `error: ${sentence}` });
   });
@@ -129,7 +127,7 @@ describe("ug of the package", () => {
 
 it.skipIf(!hasChromium)(
   `a page of another origin imports the viewer under a strict CSP, and only with the right hash${skippedWithoutChromium}`,
-  async ({ expect }) => {
+  async () => {
     const { files } = await kitAt(url);
     const { name = "", integrity = "" } = files.find((file) => file.name.startsWith("viewer-")) ?? {};
     const viewer = `${url}/kit/${name}`;

@@ -1,4 +1,4 @@
-import { inject, it } from "vitest";
+import { expect, inject, it } from "vitest";
 import { hasAnotherRound, report } from "../proof/effort.ts";
 import { record, type Service } from "../proof/histories.ts";
 import {
@@ -214,7 +214,7 @@ const MET = [
   ...["search", "search deleted", "history"].map((kind) => `${kind} ${OK}`),
 ];
 
-it("every history of concurrent calls has a valid sequential order", async ({ expect }) => {
+it("every history of concurrent calls has a valid sequential order", async () => {
   const startedAt = Date.now();
   const counts = { histories: 0, calls: 0, overlaps: 0, events: 0 };
   const results: Record<string, number> = {};
@@ -257,11 +257,11 @@ async function isTaken(fault: Fault | undefined, round: number): Promise<boolean
 const isTakenInRounds = (fault: Fault | undefined, from: number, count: number): Promise<boolean[]> =>
   Promise.all(Array.from({ length: count }, (_, index) => isTaken(fault, from + index)));
 
-it("the checker accepts a correct service, also with lost answers", async ({ expect }) => {
+it("the checker accepts a correct service, also with lost answers", async () => {
   expect(await isTakenInRounds(undefined, 0, 150)).toEqual(Array(150).fill(true));
 });
 
-it.for(FAULTS)("the checker finds %s", async (fault, { expect }) => {
+it.for(FAULTS)("the checker finds %s", async (fault) => {
   let isFound = false;
   for (let round = 0; round < 300 && !isFound; round += 10)
     isFound = (await isTakenInRounds(fault, round, 10)).includes(false);

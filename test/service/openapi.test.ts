@@ -2,7 +2,7 @@ import { spawnSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { request } from "undici";
-import { describe, inject, it } from "vitest";
+import { describe, expect, inject, it } from "vitest";
 import { newFolder } from "../support/node/new-folder.ts";
 
 const { url } = inject("service");
@@ -30,7 +30,7 @@ function limitedTexts(value: unknown, described = ""): { description: string; ma
 }
 
 describe("the OpenAPI document", () => {
-  it("is what `npm run openapi` makes of the schemas", ({ expect }) => {
+  it("is what `npm run openapi` makes of the schemas", () => {
     const file = join(newFolder(), "openapi.json");
     const { stderr } = spawnSync(process.execPath, ["tools/openapi.ts", file], { encoding: "utf8" });
     expect(stderr).toBe("");
@@ -39,11 +39,11 @@ describe("the OpenAPI document", () => {
     );
   });
 
-  it("has the version of package.json", ({ expect }) => {
+  it("has the version of package.json", () => {
     expect(document.info.version).toBe(JSON.parse(readFileSync("package.json", "utf8")).version);
   });
 
-  it("has a sentence for every field, parameter and header", ({ expect }) => {
+  it("has a sentence for every field, parameter and header", () => {
     const { parameters, headers, securitySchemes } = document.components;
     const parts = [
       ...objectSchemas(document).map(({ place, schema }) => ({ place, members: schema.properties })),
@@ -55,14 +55,14 @@ describe("the OpenAPI document", () => {
     expect(silent.map(({ place, name }) => `${place}/${name}`)).toEqual([]);
   });
 
-  it("names the unit of each length: UTF-16 code units, ASCII or bytes", ({ expect }) => {
+  it("names the unit of each length: UTF-16 code units, ASCII or bytes", () => {
     const limited = limitedTexts(document);
     expect(limited.length).toBeGreaterThan(20);
     for (const { description, maxLength } of limited)
       expect(description).toMatch(new RegExp(`1 to ${maxLength} UTF-16 code units|${maxLength} bytes in UTF-8|ASCII`));
   });
 
-  it("has examples of this version, with credentials of the form that the service issues", ({ expect }) => {
+  it("has examples of this version, with credentials of the form that the service issues", () => {
     const credentials = committed.match(/ug[kt]_(?:customer|testing|untagged)_[\w-]*/g) ?? [];
     expect(credentials.length).toBeGreaterThan(3);
     // Version 1 and a key id of two characters, as `npm start` makes it, workspace acme, number, nonce and MAC.
@@ -70,7 +70,7 @@ describe("the OpenAPI document", () => {
     expect(document.components.schemas.Health.properties.version.examples).toEqual([document.info.version]);
   });
 
-  it("has no object that may have other fields than it names, but the error of any failure", ({ expect }) => {
+  it("has no object that may have other fields than it names, but the error of any failure", () => {
     const open = objectSchemas(document).filter(({ schema }) => schema.additionalProperties !== false);
     expect(open.map(({ place }) => place)).toEqual(["/components/schemas/Failure/properties/error"]);
   });
@@ -80,7 +80,7 @@ describe("over the network", () => {
   const ask = (method: "GET" | "HEAD" | "POST" | "PUT" | "DELETE", path: string, headers = {}) =>
     request(url + path, { method, headers });
 
-  it("GET /openapi.json is the committed file, with a request id", async ({ expect }) => {
+  it("GET /openapi.json is the committed file, with a request id", async () => {
     const { statusCode, headers, body } = await ask("GET", "/openapi.json");
     expect(statusCode).toBe(200);
     expect(headers["content-type"]).toBe("application/json");
@@ -91,7 +91,7 @@ describe("over the network", () => {
 
   it.for(["/", "/openapi.json", "/docs", "/docs/calls", "/docs/errors.md", "/llms.txt"])(
     "%s answers GET and HEAD, and refuses other methods",
-    async (path, { expect }) => {
+    async (path) => {
       const head = await ask("HEAD", path);
       expect(head.statusCode).toBe(200);
       await head.body.dump();

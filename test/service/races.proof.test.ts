@@ -1,4 +1,4 @@
-import { describe, inject, it } from "vitest";
+import { describe, expect, inject, it } from "vitest";
 import { report } from "../proof/effort.ts";
 import { call } from "../support/node/client.ts";
 
@@ -8,7 +8,7 @@ describe("64 at once", () => {
   const ROUNDS = Array.from({ length: inject("effort").minutes > 0 ? 50 : 5 }, (_, round) => round);
   const at64 = <Value>(one: () => Promise<Value>) => Promise.all(Array.from({ length: 64 }, one));
 
-  it("of simultaneous POSTs with one token exactly one wins, and 63 get token_superseded", async ({ expect }) => {
+  it("of simultaneous POSTs with one token exactly one wins, and 63 get token_superseded", async () => {
     let { token } = await ensure("rotated");
     for (const _ of ROUNDS) {
       const answers = await at64(() => call("POST", "/api/user", { current_token: token }));
@@ -20,7 +20,7 @@ describe("64 at once", () => {
     expect((await ensure("rotated")).token).toBe(token);
   });
 
-  it("exactly one of simultaneous GETs for one new id creates, and all get one token", async ({ expect }) => {
+  it("exactly one of simultaneous GETs for one new id creates, and all get one token", async () => {
     for (const round of ROUNDS) {
       const answers = await at64(() => call("GET", "/api/user", { user_group_id: `created ${round}` }));
       expect(answers.filter(({ body }) => body.new_user_group)).toHaveLength(1);
@@ -28,7 +28,7 @@ describe("64 at once", () => {
     }
   });
 
-  it("of simultaneous DELETEs exactly one succeeds, and the others find nothing", async ({ expect }) => {
+  it("of simultaneous DELETEs exactly one succeeds, and the others find nothing", async () => {
     for (const round of ROUNDS) {
       const { token } = await ensure(`deleted ${round}`);
       const answers = await at64(() => call("DELETE", "/api/user", { current_token: token }));
@@ -38,9 +38,7 @@ describe("64 at once", () => {
   });
 });
 
-it("8 clients that race ends and views find no session that views after its end, and no fresh one refused", async ({
-  expect,
-}) => {
+it("8 clients that race ends and views find no session that views after its end, and no fresh one refused", async () => {
   const user_group_id = "ended";
   await ensure(user_group_id);
   const viewsMax = inject("effort").minutes > 0 ? 100_000 : 3_000;

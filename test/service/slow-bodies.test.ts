@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import { once } from "node:events";
 import { connect, type Socket } from "node:net";
 import { Agent, request } from "undici";
-import { afterAll, beforeAll, describe, it, onTestFinished } from "vitest";
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import {
   SIGN_IN_BYTES_MAX,
   UNFINISHED_BODIES_MAX,
@@ -112,7 +112,7 @@ async function aboutNewGroup(name: RouteWithBody) {
 }
 
 describe("a call whose body ends after its credential has been revoked", () => {
-  it.for(callsOf(({ scope }) => scope !== undefined))("is refused to an API key: %s", async (name, { expect }) => {
+  it.for(callsOf(({ scope }) => scope !== undefined))("is refused to an API key: %s", async (name) => {
     const { secret, id } = await newKey();
     const { method, path, body } = await aboutNewGroup(name);
     const stalled = await stall(method, path, body, secret);
@@ -122,7 +122,7 @@ describe("a call whose body ends after its credential has been revoked", () => {
     expect(await events()).toEqual(before);
   });
 
-  it.for(callsOf(({ role }) => role !== undefined))("is refused to an operator: %s", async (name, { expect }) => {
+  it.for(callsOf(({ role }) => role !== undefined))("is refused to an operator: %s", async (name) => {
     const { secret, id } = await newOperator();
     const { method, path, body } = await aboutNewGroup(name);
     // Rolled by number: the key of another, so that only the caller is revoked.
@@ -142,24 +142,21 @@ describe("a call whose body ends after its credential has been revoked", () => {
       ["the rotation", 401, "credential_revoked"],
       ["the deletion", 401, "credential_revoked"],
       ["the suspension", 403, "user_group_suspended"],
-    ] as const)(
-      "is refused to a token and a session after %s of the group",
-      async ([change, ...refusal], { expect }) => {
-        const { providedId, token, teamId } = await newGroup();
-        const minted = await call("POST", "/api/viewer_sessions", { user_group_id: providedId }, service.key);
-        const stalled = [
-          await stall(method, path, BODIES[name], token),
-          await stall(method, path, BODIES[name], minted.body.session.token),
-        ];
-        const group = `/api/user_groups/${teamId}`;
-        if (change === "the rotation") await call("POST", `${group}/rotate${ACME}`);
-        if (change === "the deletion") await call("DELETE", group + ACME);
-        if (change === "the suspension") await call("PUT", group + ACME, { suspended: true });
-        for (const { finish } of stalled) expect(codeOf(await finish())).toEqual(refusal);
-      },
-    );
+    ] as const)("is refused to a token and a session after %s of the group", async ([change, ...refusal]) => {
+      const { providedId, token, teamId } = await newGroup();
+      const minted = await call("POST", "/api/viewer_sessions", { user_group_id: providedId }, service.key);
+      const stalled = [
+        await stall(method, path, BODIES[name], token),
+        await stall(method, path, BODIES[name], minted.body.session.token),
+      ];
+      const group = `/api/user_groups/${teamId}`;
+      if (change === "the rotation") await call("POST", `${group}/rotate${ACME}`);
+      if (change === "the deletion") await call("DELETE", group + ACME);
+      if (change === "the suspension") await call("PUT", group + ACME, { suspended: true });
+      for (const { finish } of stalled) expect(codeOf(await finish())).toEqual(refusal);
+    });
 
-    it("is refused to a session whose API key was revoked", async ({ expect }) => {
+    it("is refused to a session whose API key was revoked", async () => {
       const { secret, id } = await newKey();
       const { providedId } = await newGroup();
       const minted = await call("POST", "/api/viewer_sessions", { user_group_id: providedId }, secret);
@@ -195,7 +192,7 @@ const stallMany = async (count: number, credential: string): Promise<OpenCall[]>
 const newKeys = (count: number) => Promise.all(Array.from({ length: count }, async () => (await newKey()).secret));
 
 describe("unfinished bodies", () => {
-  it("of one credential are 128, and stop no other credential", async ({ expect }) => {
+  it("of one credential are 128, and stop no other credential", async () => {
     const { secret } = await newKey();
     const calls = await stallMany(UNFINISHED_BODIES_OF_CREDENTIAL_MAX, secret);
     const refused = await untilStatus(429, secret);
@@ -207,7 +204,7 @@ describe("unfinished bodies", () => {
     await untilStatus(200, secret);
   });
 
-  it("of all credentials are 512, and stop neither short bodies nor calls without one", async ({ expect }) => {
+  it("of all credentials are 512, and stop neither short bodies nor calls without one", async () => {
     const keys = await newKeys(UNFINISHED_BODIES_MAX / UNFINISHED_BODIES_OF_CREDENTIAL_MAX);
     const calls = (await Promise.all(keys.map((key) => stallMany(UNFINISHED_BODIES_OF_CREDENTIAL_MAX, key)))).flat();
     const refused = await untilStatus(503, service.key);
@@ -220,7 +217,7 @@ describe("unfinished bodies", () => {
     await untilStatus(200, service.key);
   });
 
-  it.skipIf(!canMeasureMemory)("take less than 100 MB, if one credential opens 2,000 of 60 KB", async ({ expect }) => {
+  it.skipIf(!canMeasureMemory)("take less than 100 MB, if one credential opens 2,000 of 60 KB", async () => {
     await untilStatus(200, service.key);
     const before = residentBytesOf(service.pid);
     const calls = await stallMany(STALLED_BODIES, service.key);
@@ -238,7 +235,7 @@ describe("unfinished bodies", () => {
 });
 
 describe("clients that go away at once", () => {
-  it("leave nothing behind that refuses their key", async ({ expect }) => {
+  it("leave nothing behind that refuses their key", async () => {
     const { secret } = await newKey();
     const body = JSON.stringify({ user_group_id: "acme", properties: { text: "x".repeat(6 * KIB) } });
     for (let round = 0; round < 12; round += 1) {
@@ -279,7 +276,7 @@ function signIn({ bytes, sent, from = "127.0.0.1" }: Form): { status: Promise<nu
 describe("the form of a sign-in, for which nobody needs a credential", () => {
   const STALLED = { bytes: 60_000, sent: "o" };
 
-  it("stops no call with a credential, however many do not end", async ({ expect }) => {
+  it("stops no call with a credential, however many do not end", async () => {
     const forms = Array.from({ length: 520 }, (_, index) => signIn({ ...STALLED, from: `127.0.0.${1 + (index % 4)}` }));
     const statuses = Promise.all(forms.map(({ status }) => status));
     expect((await call("GET", "/api/user", LONG, service.key)).status).toBe(200);
@@ -289,7 +286,7 @@ describe("the form of a sign-in, for which nobody needs a credential", () => {
     expect((await call("GET", "/api/user", LONG, service.key)).status).toBe(200);
   });
 
-  it("has 32 places, of which one address takes 4", async ({ expect }) => {
+  it("has 32 places, of which one address takes 4", async () => {
     const addresses = Array.from({ length: 12 }, (_, index) => `127.0.1.${index + 1}`);
     const forms = addresses.flatMap((from) => Array.from({ length: 5 }, () => signIn({ ...STALLED, from })));
     const counts = Map.groupBy(await Promise.all(forms.map(({ status }) => status)), (status) => status);
@@ -297,7 +294,7 @@ describe("the form of a sign-in, for which nobody needs a credential", () => {
     expect(counts.get(503)).toHaveLength(forms.length - UNFINISHED_SIGN_INS_MAX);
   });
 
-  it("is 413 beyond 1 KiB", async ({ expect }) => {
+  it("is 413 beyond 1 KiB", async () => {
     const fields = (length: number) => `operator_key=${"x".repeat(length - "operator_key=".length)}`;
     for (const [length, status] of [
       [SIGN_IN_BYTES_MAX, 401],
@@ -307,7 +304,7 @@ describe("the form of a sign-in, for which nobody needs a credential", () => {
   });
 });
 
-it("takes several hundred short bodies of one credential at once", async ({ expect }) => {
+it("takes several hundred short bodies of one credential at once", async () => {
   const count = 3 * UNFINISHED_BODIES_OF_CREDENTIAL_MAX;
   // undici writes the headers and the body at once, so that a busy machine does not part them.
   const dispatcher = new Agent({ connections: count });

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { Agent, request } from "undici";
-import { inject, it, onTestFinished } from "vitest";
+import { expect, inject, it, onTestFinished } from "vitest";
 import { report } from "../proof/effort.ts";
 import { canMeasureMemory, residentBytesOf } from "../support/node/memory.ts";
 import { type PlainService, startPlainService } from "../support/node/plain-workerd.ts";
@@ -26,7 +26,7 @@ async function newTenant(service: PlainService, workspace: string, call: Call) {
 
 type Call = (method: string, path: string, body: object, credential: string) => Promise<unknown>;
 
-it.skipIf(!canMeasureMemory)("takes no more memory the longer it is used", async ({ expect }) => {
+it.skipIf(!canMeasureMemory)("takes no more memory the longer it is used", async () => {
   const service = await startPlainService();
   onTestFinished(service.stop);
   const dispatcher = new Agent({ connections: 32 });

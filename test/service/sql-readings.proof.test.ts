@@ -1,5 +1,5 @@
 import fc from "fast-check";
-import { describe, inject, it } from "vitest";
+import { describe, expect, inject, it } from "vitest";
 import { type BoundQuery, bindTemplate, droppedClauses } from "../../src/domain/sql/template.ts";
 import { PLACEHOLDER_STYLES, type PlaceholderStyle } from "../../src/domain/sql/tokens.ts";
 import {
@@ -175,7 +175,7 @@ describe.for(PLACEHOLDER_STYLES)("a template with placeholders %s", (style) => {
   const { lexers, placeholder } = READERS[style];
   const sqlOf = ({ sql }: BoundQuery) => (style === "%s" ? sql.replaceAll("%%", "%") : sql);
 
-  it("has no value in a string, a name, a comment or a dropped clause, for each database", ({ expect }) => {
+  it("has no value in a string, a name, a comment or a dropped clause, for each database", () => {
     const tally = { bound: 0, dropped: 0, read: Object.fromEntries(Object.keys(lexers).map((name) => [name, 0])) };
     fc.assert(
       fc.property(templates, fc.boolean(), (template, have) => {

@@ -1,6 +1,6 @@
 import { evictDurableObject, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
-import { describe, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { REGISTRY_NAME } from "../../src/domain/placement.ts";
 import { Schema, UNKNOWN_SCHEMA } from "../../src/storage/migrations.ts";
 import { DIRECTORY_MIGRATIONS, REGISTRY_MIGRATIONS } from "../../src/storage/schema.ts";
@@ -15,7 +15,7 @@ describe.for([
   const levels = () =>
     inObject(({ sql }) => sql.exec<{ level: number }>("SELECT level, ran_at FROM migrations ORDER BY level").toArray());
 
-  it("runs each migration once, however often its object starts", async ({ expect }) => {
+  it("runs each migration once, however often its object starts", async () => {
     await issueKey();
     const first = await levels();
     await evictDurableObject(stub());
@@ -25,13 +25,13 @@ describe.for([
     expect(first.map(({ level }) => level)).toEqual(migrations.map(({ number }) => number));
   });
 
-  it("has migrations whose numbers rise", ({ expect }) => {
+  it("has migrations whose numbers rise", () => {
     const numbers = migrations.map(({ number }) => number);
     expect(numbers.length).toBeGreaterThan(0);
     expect(numbers).toEqual([...new Set(numbers)].toSorted((one, other) => one - other));
   });
 
-  it("is created by its first change, and not by a question for it", async ({ expect }) => {
+  it("is created by its first change, and not by a question for it", async () => {
     const tables = ({ sql }: DurableObjectStorage) =>
       sql.exec("SELECT name FROM sqlite_master WHERE name NOT GLOB '_cf_*'").toArray().length;
     const seen = await inObject((storage) => {
@@ -43,13 +43,13 @@ describe.for([
     expect(seen).toEqual({ before: [false, 0], after: [true, true] });
   });
 
-  it("lets each release that made one of its migrations open the database again", async ({ expect }) => {
+  it("lets each release that made one of its migrations open the database again", async () => {
     await issueKey();
     for (const index of migrations.keys())
       expect(await inObject((storage) => new Schema(storage, migrations.slice(0, index + 1)).exists)).toBe(true);
   });
 
-  it("runs on a database of the next release that says it may, and refuses one that may not", async ({ expect }) => {
+  it("runs on a database of the next release that says it may, and refuses one that may not", async () => {
     await issueKey();
     const newest = migrations.at(-1)?.number ?? 0;
     const openAfter = (readableBy: number) =>
@@ -66,7 +66,7 @@ describe.for([
     expect(await openAfter(newest + 1)).toContain(UNKNOWN_SCHEMA);
   });
 
-  it.for([0, 5, 99])("refuses a database of number %i, and leaves it as it is", async (number, { expect }) => {
+  it.for([0, 5, 99])("refuses a database of number %i, and leaves it as it is", async (number) => {
     await issueKey();
     const refused = await inObject((storage) => {
       const tables = () => storage.sql.exec("SELECT name, sql FROM sqlite_master").toArray();

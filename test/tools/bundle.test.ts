@@ -1,11 +1,11 @@
 import { execFileSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { it } from "vitest";
+import { expect, it } from "vitest";
 import { bundleOf } from "../../cli/src/serve/bundle.ts";
 import { newFolder } from "../support/node/new-folder.ts";
 
-it("ug serve runs the bytes that wrangler deploys", ({ expect }) => {
+it("ug serve runs the bytes that wrangler deploys", () => {
   const outdir = newFolder();
   const args = ["deploy", "--dry-run", "--env=", "--config", "wrangler.toml", "--outdir", outdir];
   execFileSync(process.execPath, ["node_modules/wrangler/bin/wrangler.js", ...args], {

@@ -1,10 +1,8 @@
 import { globSync, readFileSync } from "node:fs";
-import { it } from "vitest";
+import { expect, it } from "vitest";
 import { diagrams } from "../../tools/diagrams.ts";
 
-it("each diagram of the pages is drawn as its text says, in the colours of both schemes, and loads nothing", ({
-  expect,
-}) => {
+it("each diagram of the pages is drawn as its text says, in the colours of both schemes, and loads nothing", () => {
   const drawn = diagrams();
   expect(drawn.size).toBeGreaterThan(2);
   expect(globSync("docs/pictures/*.svg").toSorted()).toEqual([...drawn.keys()].toSorted());

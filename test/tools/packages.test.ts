@@ -1,5 +1,5 @@
 import { readFileSync } from "node:fs";
-import { it } from "vitest";
+import { expect, it } from "vitest";
 
 type Package = { version: string };
 type Lock = { packages: Record<string, Package & { dependencies?: object; devDependencies?: object }> };
@@ -8,7 +8,7 @@ const lockOf = (folder: string): Lock => JSON.parse(readFileSync(`${folder}/pack
 /** The generators of clients need an older compiler than the project, and bring older types of Node. */
 const OTHER_VERSIONS = ["typescript", "@types/node"];
 
-it("the examples find the project's version of each package that both locks have", ({ expect }) => {
+it("the examples find the project's version of each package that both locks have", () => {
   const [own, foreign] = [lockOf(".").packages, lockOf("examples").packages];
   const names = Object.keys({ ...own[""]?.dependencies, ...own[""]?.devDependencies });
   const shadowed = names.filter((name) => {

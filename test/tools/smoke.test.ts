@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { createServer } from "node:http";
 import { text } from "node:stream/consumers";
 import { request } from "undici";
-import { describe, inject, it } from "vitest";
+import { describe, expect, inject, it } from "vitest";
 import { CREDENTIAL_PATTERN } from "../support/credential-pattern.ts";
 import { call } from "../support/node/client.ts";
 import { standIn } from "../support/node/stand-in.ts";
@@ -37,7 +37,7 @@ async function leftovers(): Promise<number> {
 }
 
 describe("npm run smoke", () => {
-  it("passes, reports that GET bodies arrive, and leaves no group", async ({ expect }) => {
+  it("passes, reports that GET bodies arrive, and leaves no group", async () => {
     const { output, errors, code } = await smoke(["--url", url]);
     expect(errors).toBe("");
     expect(code).toBe(0);
@@ -50,7 +50,7 @@ describe("npm run smoke", () => {
     expect(await leftovers()).toBe(0);
   });
 
-  it("reports a proxy that drops GET bodies and breaks rotations, and cleans up", async ({ expect }) => {
+  it("reports a proxy that drops GET bodies and breaks rotations, and cleans up", async () => {
     const lossy = createServer(async (incoming, outgoing) => {
       const isBroken = incoming.method === "POST" && incoming.headers["x-http-method-override"] === undefined;
       const body = await text(incoming);
@@ -102,7 +102,7 @@ describe("npm run smoke", () => {
     ["an argument too many", ["https://example.com"], { API_KEY: key }, /Too many arguments/],
     ["a service without TLS", ["--url", "http://example.com"], { API_KEY: key }, /https/],
     ["an address without a service", ["--url", "http://127.0.0.1:1"], { API_KEY: key }, /cannot be reached/],
-  ] as const)("explains what to do about %s", async ([, args, env, sentence], { expect }) => {
+  ] as const)("explains what to do about %s", async ([, args, env, sentence]) => {
     const { errors, code } = await smoke(
       args.length > 0 ? args.filter((arg) => arg !== "NO_URL") : ["--url", url],
       env,
@@ -113,11 +113,11 @@ describe("npm run smoke", () => {
     expect(code).toBe(1);
   });
 
-  it("calls the service at SERVICE_URL when there is no --url", async ({ expect }) => {
+  it("calls the service at SERVICE_URL when there is no --url", async () => {
     expect((await smoke([], { API_KEY: key, SERVICE_URL: url })).code).toBe(0);
   });
 
-  it("prints no key that a refusal repeats, however JSON escapes it", async ({ expect }) => {
+  it("prints no key that a refusal repeats, however JSON escapes it", async () => {
     const escaped = key.replace("u", "\\u0075");
     const body = `{"success":0,"error":{"code":"invalid_body","message":"No ${escaped}"}}`;
     const { url: other } = await standIn(() => ({ status: 422, body }));
@@ -127,7 +127,7 @@ describe("npm run smoke", () => {
     expect(code).toBe(1);
   });
 
-  it("names the refusal when nothing can be created, and tries nothing without a group", async ({ expect }) => {
+  it("names the refusal when nothing can be created, and tries nothing without a group", async () => {
     const body = { success: 0, error: { code: "rate_limited", message: "Too many calls." } };
     const { url: other, received } = await standIn(() => ({ status: 429, body }));
     const { output, errors, code } = await smoke(["--url", other]);
@@ -138,7 +138,7 @@ describe("npm run smoke", () => {
     expect(code).toBe(1);
   });
 
-  it("is not refused because other tests have sent too many wrong credentials", async ({ expect }) => {
+  it("is not refused because other tests have sent too many wrong credentials", async () => {
     const wrong = { Authorization: "Token none" };
     const statuses = new Set<number>();
     // More than two minutes' limits, because a new minute may begin meanwhile.
@@ -155,7 +155,7 @@ describe("npm run smoke", () => {
     ["is a health check", 200, '{"status":"ok"}', /is not the user group service/],
     ["is a page", 200, "<p>Log in", /is not the user group service/],
     ["redirects", 302, "", /redirects elsewhere/],
-  ] as const)("reports a server that %s", async ([, status, body, sentence], { expect }) => {
+  ] as const)("reports a server that %s", async ([, status, body, sentence]) => {
     const other = await standIn(() => ({ status, headers: { Location: "/login" }, body }));
     const { output, errors, code } = await smoke(["--url", other.url]);
     expect(errors).toMatch(sentence);

@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { describe, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { unstable_readConfig } from "wrangler";
 import { outcomeOf } from "../support/node/commands.ts";
 import { newFolder } from "../support/node/new-folder.ts";
@@ -14,7 +14,7 @@ const configOf = (env?: string) =>
     unknown
   > & { ratelimits: RateLimit[] };
 
-it("npm run deploy names its environment, so that wrangler does not warn", async ({ expect }) => {
+it("npm run deploy names its environment, so that wrangler does not warn", async () => {
   for (const [args, name] of [
     [[], "user-group-service"],
     [["--env", "staging"], "user-group-service-staging"],
@@ -35,12 +35,12 @@ describe("the stage staging", () => {
 
   it.for(["durable_objects", "kv_namespaces", "vars", "assets", "observability", "migrations", "main"])(
     "has the same %s as production",
-    (field, { expect }) => {
+    (field) => {
       expect(staging[field]).toEqual(production[field]);
     },
   );
 
-  it("has its own name, and the same rate limits in namespaces of its own", ({ expect }) => {
+  it("has its own name, and the same rate limits in namespaces of its own", () => {
     expect(staging.name).toBe("user-group-service-staging");
     const withoutNamespaces = ({ ratelimits }: typeof staging) =>
       ratelimits.map(({ name, simple }) => ({ name, simple }));

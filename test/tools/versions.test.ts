@@ -1,12 +1,12 @@
 import { readFileSync } from "node:fs";
-import { describe, it, onTestFinished } from "vitest";
+import { describe, expect, it, onTestFinished } from "vitest";
 import openapi from "../../public/openapi.json" with { type: "json" };
 import { startPlainService } from "../support/node/plain-workerd.ts";
 import { promises } from "../support/node/promises.ts";
 import { HASHES, hashOfFolder, RELEASES, recorded } from "../support/node/releases.ts";
 import { linesOf, stepsAsIn, walk } from "../support/node/walk.ts";
 
-it("the walk makes every call of the document that has an answer in JSON", ({ expect }) => {
+it("the walk makes every call of the document that has an answer in JSON", () => {
   const source = readFileSync("test/support/node/walk.ts", "utf8");
   const steps = [...source.matchAll(/["`]((?:GET|PUT|POST|DELETE) \/[^"`$?]*)/g)].map(([, call = ""]) =>
     call.replaceAll(/\/\d+/g, "/{}"),
@@ -21,11 +21,11 @@ it("the walk makes every call of the document that has an answer in JSON", ({ ex
 });
 
 describe.for(RELEASES)("release %s", (release) => {
-  it("has the files that were recorded of it, and no other", ({ expect }) => {
+  it("has the files that were recorded of it, and no other", () => {
     expect(hashOfFolder(recorded(release).folder)).toBe(HASHES[release]);
   });
 
-  it("has its calls answered as it answered them, except for what was added", async ({ expect }) => {
+  it("has its calls answered as it answered them, except for what was added", async () => {
     const service = await startPlainService({ isBare: true });
     onTestFinished(service.stop);
     const { steps: before } = recorded(release);
@@ -34,7 +34,7 @@ describe.for(RELEASES)("release %s", (release) => {
     for (const [index, step] of before.entries()) expect(steps[index], step.call).toMatchObject(step);
   });
 
-  it("has each of its promises kept", async ({ expect }) => {
+  it("has each of its promises kept", async () => {
     const { promises: before } = recorded(release);
     const now = new Set(await promises());
     expect(before.filter((promise) => !now.has(promise) && !/ needs /.test(promise))).toEqual([]);

@@ -5,7 +5,7 @@ import type { AddressInfo } from "node:net";
 import { SignJWT } from "jose";
 import type { Browser, BrowserContext, Page } from "playwright-core";
 import { Client, request } from "undici";
-import { afterAll, beforeAll, describe, it, onTestFinished } from "vitest";
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import { OperatorClient } from "../../../client/src/index.ts";
 import { hasChromium, skippedWithoutChromium, startChromium } from "../../../tools/browser.ts";
 import { hasApache, skippedWithoutApache, startApache } from "../../support/node/apache.ts";
@@ -105,9 +105,7 @@ describe.skipIf(!hasApache || !hasChromium)(`behind Apache with mod_auth_openidc
     return { status: response.statusCode, location: response.headers.location, text: await response.body.text() };
   }
 
-  it("an operator without a key signs in, and issues a key, which the event records under the name", async ({
-    expect,
-  }) => {
+  it("an operator without a key signs in, and issues a key, which the event records under the name", async () => {
     const { page } = await signIn();
     await go(page, "/console/environments/demo/Testing/keys/issue");
     await page.getByLabel("Name of the key").fill("from the console");
@@ -117,7 +115,7 @@ describe.skipIf(!hasApache || !hasChromium)(`behind Apache with mod_auth_openidc
     expect(await text(page)).toMatch(/from the console[\s\S]*ada/);
   });
 
-  it("fits a long name on a narrow phone", async ({ expect }) => {
+  it("fits a long name on a narrow phone", async () => {
     const person = { sub: "long", email: "long@example.com" };
     const name = "Wolfeschlegelsteinhausenbergerdorff the Second".repeat(2);
     await operators.issueOperatorWithoutKey({ name, role: "viewer", email: person.email });
@@ -128,7 +126,7 @@ describe.skipIf(!hasApache || !hasChromium)(`behind Apache with mod_auth_openidc
     expect(await page.evaluate("document.documentElement.scrollWidth")).toBe(320);
   });
 
-  it("takes the session and its cookie from a person whom the provider has removed", async ({ expect }) => {
+  it("takes the session and its cookie from a person whom the provider has removed", async () => {
     const { context, page } = await signIn();
     provider.person = undefined;
     await go(page, "/console/environments");
@@ -143,7 +141,7 @@ describe.skipIf(!hasApache || !hasChromium)(`behind Apache with mod_auth_openidc
     expect([refused.status, refused.location]).toEqual([303, SIGN_IN]);
   });
 
-  it("ends the session when the provider says that the person has signed out", async ({ expect }) => {
+  it("ends the session when the provider says that the person has signed out", async () => {
     const { page } = await signIn();
     const body = String(new URLSearchParams({ logout_token: await provider.logoutToken(ADA.sub) }));
     const headers = { "content-type": "application/x-www-form-urlencoded" };
@@ -154,7 +152,7 @@ describe.skipIf(!hasApache || !hasChromium)(`behind Apache with mod_auth_openidc
     expect(await text(page)).toBe("The provider knows nobody here");
   });
 
-  it("ends the session when the provider sends another address for the person", async ({ expect }) => {
+  it("ends the session when the provider sends another address for the person", async () => {
     const { page } = await signIn();
     provider.person = { ...ADA, email: "ada.lovelace@example.com" };
     await go(page, "/console/environments");
@@ -162,7 +160,7 @@ describe.skipIf(!hasApache || !hasChromium)(`behind Apache with mod_auth_openidc
     expect(await text(page)).toContain("you are ada.lovelace@example.com, and no operator has this email");
   });
 
-  it("goes on when the provider has rotated its keys", async ({ expect }) => {
+  it("goes on when the provider has rotated its keys", async () => {
     const { page } = await signIn();
     await provider.rotateKeys();
     await go(page, "/console/environments");
@@ -170,9 +168,7 @@ describe.skipIf(!hasApache || !hasChromium)(`behind Apache with mod_auth_openidc
     await signIn();
   });
 
-  it("while the provider is down, admits people by their keys and goes on with assertions that it knows", async ({
-    expect,
-  }) => {
+  it("while the provider is down, admits people by their keys and goes on with assertions that it knows", async () => {
     await signIn();
     const assertion = await provider.sign({ ...ADA, email_verified: true });
     await provider.stop();
@@ -183,7 +179,7 @@ describe.skipIf(!hasApache || !hasChromium)(`behind Apache with mod_auth_openidc
     expect((await callDirectly("/console/sign-in", { [HEADER]: assertion })).text).toContain("Continue as");
   });
 
-  it("removes the header from what a client sends", async ({ expect }) => {
+  it("removes the header from what a client sends", async () => {
     const assertion = await provider.sign({ ...ADA, email_verified: true });
     expect((await callDirectly("/console/sign-in", { [HEADER]: assertion })).text).toContain("Continue as");
 
@@ -205,7 +201,7 @@ describe.skipIf(!hasApache || !hasChromium)(`behind Apache with mod_auth_openidc
     return (await client.request({ method: "GET", path, headers })).body.text();
   }
 
-  it("refuses forged assertions of a client that comes past the proxy", async ({ expect }) => {
+  it("refuses forged assertions of a client that comes past the proxy", async () => {
     const claims = { ...ADA, email_verified: true };
     const own = await provider.sign(claims);
     const [header = "", payload = ""] = own.split(".");
@@ -231,6 +227,6 @@ describe.skipIf(!hasApache || !hasChromium)(`behind Apache with mod_auth_openidc
   });
 });
 
-it("the document names the header that the tests use", ({ expect }) => {
+it("the document names the header that the tests use", () => {
   expect(documentedSite({})).toContain(`RequestHeader unset ${HEADER} early`);
 });

@@ -1,7 +1,7 @@
 import { globSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { it, onTestFinished } from "vitest";
+import { expect, it, onTestFinished } from "vitest";
 import { UserGroupClient } from "../../../client/src/index.ts";
 import { newFolder } from "../../support/node/new-folder.ts";
 import { startPlainService } from "../../support/node/plain-workerd.ts";
@@ -20,9 +20,7 @@ function onEach(state: string, statement: string): void {
   }
 }
 
-it("a box that is two releases behind its state refuses calls, says what to run, and changes nothing", async ({
-  expect,
-}) => {
+it("a box that is two releases behind its state refuses calls, says what to run, and changes nothing", async () => {
   const state = newFolder();
   const first = await startPlainService({ state });
   const groupsOf = ({ url }: { url: string }) => new UserGroupClient({ url, apiKey: first.key, retries: 0 });

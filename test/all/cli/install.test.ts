@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import type { Readable } from "node:stream";
 import { setTimeout as delay } from "node:timers/promises";
-import { it, onTestFinished } from "vitest";
+import { expect, it, onTestFinished } from "vitest";
 import project from "../../../package.json" with { type: "json" };
 import { outcomeOf } from "../../support/node/commands.ts";
 import { endGroup, freshCopy, removeCopy, runNode, runNpm } from "../../support/node/service.ts";
@@ -46,7 +46,7 @@ async function start(copy: string, env: NodeJS.ProcessEnv = {}) {
 
 it.skipIf(!hasRegistry)(
   `npm start installs what serving needs, and tests the rest beside it${hasRegistry ? "" : ", skipped: no npm registry can be reached"}`,
-  async ({ expect }) => {
+  async () => {
     const copy = bareCopy();
     const { url, errors, stop } = await start(copy);
     expect(errors).toContain("Installing the packages for serving, once ...");

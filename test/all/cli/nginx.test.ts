@@ -8,7 +8,7 @@ import type { Readable } from "node:stream";
 import { setTimeout as delay } from "node:timers/promises";
 import { connect } from "node:tls";
 import { Agent, request } from "undici";
-import { describe, it, onTestFinished } from "vitest";
+import { describe, expect, it, onTestFinished } from "vitest";
 import { certify, hasOpenssl } from "../../support/node/certificate.ts";
 import { freePort } from "../../support/node/free-port.ts";
 import { newFolder } from "../../support/node/new-folder.ts";
@@ -87,7 +87,7 @@ describe.skipIf(missing !== "")(`deploy/nginx.conf${missing === "" ? "" : `, ski
     return { status: answer.statusCode, headers: answer.headers, body: parsed };
   }
 
-  it("passes calls on, with the address of the client and no other", async ({ expect }) => {
+  it("passes calls on, with the address of the client and no other", async () => {
     const service = await startService();
     const { origin, port, plain } = await startNginx(service.port);
     const key = { workspace: "acme", environment: "Testing", name: "backend" };
@@ -113,7 +113,7 @@ describe.skipIf(missing !== "")(`deploy/nginx.conf${missing === "" ? "" : `, ski
     expect(await connectVia(port)).toMatch(/^HTTP\/1\.1 40[05] /);
   });
 
-  it("fails no call while the service is restarted", async ({ expect }) => {
+  it("fails no call while the service is restarted", async () => {
     const service = await startService();
     const { origin } = await startNginx(service.port);
     const statuses: Promise<unknown>[] = [];
@@ -135,7 +135,7 @@ describe.skipIf(missing !== "")(`deploy/nginx.conf${missing === "" ? "" : `, ski
     expect([...new Set(await Promise.all(statuses))]).toEqual([200]);
   });
 
-  it("answers with 504 for a service that answers nothing, after the time of the file", async ({ expect }) => {
+  it("answers with 504 for a service that answers nothing, after the time of the file", async () => {
     const mute = createServer().listen(0, "127.0.0.1");
     await once(mute, "listening");
     onTestFinished(() => void mute.close());

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { generateX25519Identity, identityToRecipient } from "age-encryption";
-import { afterAll, beforeAll, describe, inject, it, onTestFinished } from "vitest";
+import { afterAll, beforeAll, describe, expect, inject, it, onTestFinished } from "vitest";
 import { nameAt } from "../../../cli/src/backup/newest-backup.ts";
 import { sha256Of } from "../../../tools/package/stage.ts";
 import { waitUntil } from "../../support/node/service.ts";
@@ -62,7 +62,7 @@ describe.skipIf(!hasSystemd)(`under systemd${skippedWithoutSystemd}`, () => {
     return machine;
   }
 
-  it("runs on a machine that sees and writes nothing else of this one", async ({ expect }) => {
+  it("runs on a machine that sees and writes nothing else of this one", async () => {
     const machine = await Systemd.boot(releases);
     onTestFinished(() => machine.stop());
     const file = join(tmpdir(), `user-group-service-${randomUUID()}`);
@@ -74,7 +74,7 @@ describe.skipIf(!hasSystemd)(`under systemd${skippedWithoutSystemd}`, () => {
     expect(await machine.run("cat", "/proc/1/comm")).toBe("systemd");
   });
 
-  it("starts by the commands of one-box.md, none of which fails", async ({ expect }) => {
+  it("starts by the commands of one-box.md, none of which fails", async () => {
     const machine = await boot();
     const [, start = ""] = /^## Start$([\s\S]*?)^## /m.exec(readFileSync("docs/operators/one-box.md", "utf8")) ?? [];
     const commands = start.match(/^ {4}.*$/gm) ?? [];
@@ -84,7 +84,7 @@ describe.skipIf(!hasSystemd)(`under systemd${skippedWithoutSystemd}`, () => {
   });
 
   const FAILURES = isLong ? 50 : 6;
-  it(`starts the service again after ${FAILURES} failures, until their cause has gone`, async ({ expect }) => {
+  it(`starts the service again after ${FAILURES} failures, until their cause has gone`, async () => {
     const machine = await install(`${SETTINGS}UNDO_DAYS=wrong\n`);
     await giveUpLate(machine);
     if (!isLong) await restartAtOnce(machine);
@@ -134,9 +134,7 @@ describe.skipIf(!hasSystemd)(`under systemd${skippedWithoutSystemd}`, () => {
   );
   const left = ["caddy", "nginx"].filter((program) => !(proxies as string[]).includes(program));
   const skipped = left.length === 0 ? "" : `, skipped: behind ${left.join(" and ")}, which is missing`;
-  it(`answers within 5 s while it cannot start, directly and behind the proxies of one-box.md${skipped}`, async ({
-    expect,
-  }) => {
+  it(`answers within 5 s while it cannot start, directly and behind the proxies of one-box.md${skipped}`, async () => {
     const machine = await start();
     const urls = [
       "http://127.0.0.1:8787",
@@ -166,7 +164,7 @@ describe.skipIf(!hasSystemd)(`under systemd${skippedWithoutSystemd}`, () => {
   // Each of them waits for times of the units.
   if (!isLong) return;
   describe("in the long form", () => {
-    it("fails no call while a release does not start, until the one before is back", async ({ expect }) => {
+    it("fails no call while a release does not start, until the one before is back", async () => {
       breakCopy(releases);
       const machine = await start();
       const calls: Promise<string>[] = [];
@@ -191,7 +189,7 @@ describe.skipIf(!hasSystemd)(`under systemd${skippedWithoutSystemd}`, () => {
       expect(calls.length).toBeGreaterThan(10);
     });
 
-    it("names a link that leads to no release, and starts when it leads to one again", async ({ expect }) => {
+    it("names a link that leads to no release, and starts when it leads to one again", async () => {
       const machine = await start();
       await machine.run("ln", "-sfn", "nowhere", `${ROOT}/current`);
       await machine.systemctl("restart", "--no-block", SERVICE);
@@ -201,7 +199,7 @@ describe.skipIf(!hasSystemd)(`under systemd${skippedWithoutSystemd}`, () => {
       expect(await health(machine)).toBe("200");
     });
 
-    it.for(["workerd", "the launcher"])("starts again when %s stands still", async (program, { expect }) => {
+    it.for(["workerd", "the launcher"])("starts again when %s stands still", async (program) => {
       const machine = await start();
       const main = await shown(machine, "MainPID");
       const stopped = program === "workerd" ? await workerdOf(machine) : main;
@@ -212,7 +210,7 @@ describe.skipIf(!hasSystemd)(`under systemd${skippedWithoutSystemd}`, () => {
       expect(await machine.run("ls", "/proc")).not.toMatch(new RegExp(`^${stopped}$`, "m"));
     });
 
-    it("reaches the keys of the sign-in with a company with the drop-in, and not without it", async ({ expect }) => {
+    it("reaches the keys of the sign-in with a company with the drop-in, and not without it", async () => {
       const machine = await install(`${SETTINGS}SSO_HEADER=X-Assertion
 SSO_ISSUER=https://id.example.com
 SSO_AUDIENCE=groups
@@ -244,7 +242,7 @@ SSO_JWKS_URL=https://id.example.com:9443/jwks
       expect(await timesAsked()).toBe(1);
     });
 
-    it("starts again after it has used the memory that it may", async ({ expect }) => {
+    it("starts again after it has used the memory that it may", async () => {
       const machine = await start();
       expect(await shown(machine, "MemoryMax")).toBe(String(2 ** 30));
       const main = await shown(machine, "MainPID");
@@ -267,7 +265,7 @@ SSO_JWKS_URL=https://id.example.com:9443/jwks
       expect(await machine.journal(SERVICE)).toMatch(/The service has ended by itself: (oom-kill|signal|exit-code)/);
     });
 
-    it("loses none of 60,000 lines that the service logs in a second", async ({ expect }) => {
+    it("loses none of 60,000 lines that the service logs in a second", async () => {
       const LINES = 60_000;
       const machine = await install();
       await machine.run("mkdir", `${UNITS}/${SERVICE}.d`);
@@ -279,9 +277,7 @@ SSO_JWKS_URL=https://id.example.com:9443/jwks
       expect((await machine.journal(SERVICE)).match(/^line \d+ of many$/gm)).toHaveLength(LINES);
     });
 
-    it("takes an encrypted backup by the role that can do nothing else, and reports one that fails", async ({
-      expect,
-    }) => {
+    it("takes an encrypted backup by the role that can do nothing else, and reports one that fails", async () => {
       const machine = await start();
       const recipient = await identityToRecipient(await generateX25519Identity());
       machine.write("/etc/user-group-service/backup", `RECIPIENT=${recipient}\nKEEP=1\n`);

@@ -5,7 +5,7 @@ import { createInterface } from "node:readline";
 import type { Readable } from "node:stream";
 import { setTimeout as delay } from "node:timers/promises";
 import { Agent, request } from "undici";
-import { describe, it, onTestFinished } from "vitest";
+import { describe, expect, it, onTestFinished } from "vitest";
 import { newFolder } from "../../support/node/new-folder.ts";
 import { GROWN_SESSIONS } from "../../support/node/next-release.ts";
 import { endGroup, freshCopy, launcherPidOf, removeCopy, runIn, waitUntil } from "../../support/node/service.ts";
@@ -29,7 +29,7 @@ function install(version: string, root: string): string {
 }
 
 describe.skipIf(!PERL)(`on one box${PERL ? "" : ", skipped: perl is missing"}`, () => {
-  it("an upgrade and a rollback under load fail no call, lose no write and end no session", async ({ expect }) => {
+  it("an upgrade and a rollback under load fail no call, lose no write and end no session", async () => {
     const { version }: { version: string } = JSON.parse(readFileSync("package.json", "utf8"));
     const place = newFolder();
     const root = join(place, "opt");

@@ -1,7 +1,7 @@
 import { execFileSync, spawnSync } from "node:child_process";
 import { copyFileSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { basename, join } from "node:path";
-import { describe, inject, it } from "vitest";
+import { describe, expect, inject, it } from "vitest";
 import { newFolder } from "../../support/node/new-folder.ts";
 import { nodeOf, programOf } from "../../support/node/node-versions.ts";
 import { PACKAGE } from "../../support/node/packed-client.ts";
@@ -53,7 +53,7 @@ describe.for(Object.entries(MANAGERS))("%s", ([name, { command, add, again, sett
 
   it.skipIf(isMissing).for(Object.entries(SOURCES))(
     `installs the package from %s, and again with a clean cache${isMissing ? `, skipped: npm does not find ${name}` : ""}`,
-    ([, source], { expect }) => {
+    ([, source]) => {
       const cwd = newFolder();
       mkdirSync(join(cwd, "vendor"));
       copyFileSync(PACKAGE, join(cwd, "vendor", file));
@@ -87,7 +87,7 @@ const OLD = [
   ["20.20.2", 1, /^$/, "ug needs Node 22 or newer, and this is Node 20.20.2. The client runs on Node 20, too.\n"],
 ] as const;
 
-it.for(OLD)("ug of the package with Node %s ends with %i", ([version, status, shown, message], { expect, skip }) => {
+it.for(OLD)("ug of the package with Node %s ends with %i", ([version, status, shown, message], { skip }) => {
   const node = nodeOf(version);
   if (!node) return skip("npm does not find it");
   const cwd = newFolder();

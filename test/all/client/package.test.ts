@@ -1,7 +1,7 @@
 import { execFileSync, spawnSync } from "node:child_process";
 import { existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { delimiter, dirname, join, resolve } from "node:path";
-import { afterAll, beforeAll, describe, inject, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
 import { docExamples } from "../../support/node/doc-examples.ts";
 import { newFolder } from "../../support/node/new-folder.ts";
 import { nodeOf } from "../../support/node/node-versions.ts";
@@ -39,7 +39,7 @@ const RUNTIMES: [string, string | undefined, string[]][] = [
 describe.for(RUNTIMES)("on %s", ([, program, args]) => {
   const skipped = program ? "" : ", skipped: it is not installed, and npm does not find it";
 
-  it.skipIf(!program)(`the example of the docs runs with the package, imported by its name${skipped}`, ({ expect }) => {
+  it.skipIf(!program)(`the example of the docs runs with the package, imported by its name${skipped}`, () => {
     const [example = ""] = programsOf("docs/integrators/typescript-client.md");
     // It has no type annotations, so it is valid JavaScript, for a Node that cannot run TypeScript.
     for (const name of ["example.ts", "example.js"])
@@ -78,7 +78,7 @@ describe.for([
   ["5.0", "typescript-5.0"],
   ["5.9", "typescript"],
 ])("the types compile with TypeScript %s", ([, name]) => {
-  it.for(RESOLUTIONS)("as %s find them", ([, args], { expect }) => {
+  it.for(RESOLUTIONS)("as %s find them", ([, args]) => {
     const folder = newFolder();
     folderWith(folder, installed, {});
     writeFileSync(join(folder, "typed.ts"), TYPED);
@@ -113,19 +113,16 @@ describe("in a CommonJS project", () => {
     writeFileSync(join(folder, "module.mts"), program);
   });
 
-  it.for(COMMONJS)(
-    "TypeScript with %j says %j of an import, and nothing of one in a file .mts",
-    ([args, code], { expect }) => {
-      const said = compile(folder, args, ["program.ts", "module.mts"]);
-      if (code === "") expect(said).toBe("");
-      else expect(said).toContain(code);
-      expect(said).not.toContain("module.mts");
-    },
-  );
+  it.for(COMMONJS)("TypeScript with %j says %j of an import, and nothing of one in a file .mts", ([args, code]) => {
+    const said = compile(folder, args, ["program.ts", "module.mts"]);
+    if (code === "") expect(said).toBe("");
+    else expect(said).toContain(code);
+    expect(said).not.toContain("module.mts");
+  });
 
   const node = nodeOf("22.23.3");
   const skipped = node ? "" : ", skipped: npm does not find it";
-  it.skipIf(!node)(`what TypeScript emits runs with Node 22${skipped}`, ({ expect }) => {
+  it.skipIf(!node)(`what TypeScript emits runs with Node 22${skipped}`, () => {
     compile(folder, ["--module", "node20", "--noEmit", "false"], ["program.ts"]);
     const env = { ...process.env, NODE_OPTIONS: "" };
     expect(execFileSync(node ?? "", ["program.js"], { cwd: folder, encoding: "utf8", env })).toBe("function\n");
@@ -147,12 +144,12 @@ describe("the programs for Express and Fastify", () => {
     files = [...writePrograms(folder, "example", programs), ...writePrograms(folder, "shown", shown)];
   });
 
-  it.for(RESOLUTIONS)("compile with the types as %s find them", ([, args], { expect }) => {
+  it.for(RESOLUTIONS)("compile with the types as %s find them", ([, args]) => {
     // The types of Express and Fastify do not compile themselves without this.
     expect(compile(folder, [...args, "--skipLibCheck", "true"], files)).toBe("");
   });
 
-  it("print what they say", async ({ expect }) => {
+  it("print what they say", async () => {
     const printed = await linesOfEach(folder, files.slice(0, examples.length));
     expect(printed).toEqual(examples.map(({ printed: lines }) => lines));
     expect([examples.length, shown.length]).toEqual([4, 1]);

@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
-import { describe, inject, it } from "vitest";
+import { describe, expect, inject, it } from "vitest";
 import { outcomeOf } from "../../support/node/commands.ts";
 import { newFolder } from "../../support/node/new-folder.ts";
 import { hasPostgres, type Postgres, startPostgres } from "../../support/node/postgres.ts";
@@ -48,7 +48,7 @@ describe("the page of first rows", () => {
     const isSkipped = !hasPostgres || !isThere;
     it.skipIf(isSkipped)(
       `prints what it shows in ${language}${isSkipped ? `, skipped: PostgreSQL${needs} is missing` : ""}`,
-      async ({ expect }) => {
+      async () => {
         postgres = await startPostgres();
         try {
           const outcome = await outcomeOf(runIn(newFolder(), ["bash", "-ec", scriptFor(program)]));

@@ -3,7 +3,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { request } from "undici";
-import { describe, inject, it, onTestFinished } from "vitest";
+import { describe, expect, inject, it, onTestFinished } from "vitest";
 import { UserGroupClient, ViewerClient } from "../../../client/src/index.ts";
 import { requireSession } from "../../../client/src/server.ts";
 import { freePort } from "../../support/node/free-port.ts";
@@ -70,7 +70,7 @@ const all = (more = "") => `location / { proxy_pass http://127.0.0.1:8787; ${mor
 const ensureBody = (id: string) => ({ user_group_id: id });
 
 describe.skipIf(!hasNginx)(`behind a proxy${hasNginx ? "" : ", skipped: nginx is missing"}`, () => {
-  it("shows a page by the three paths of its own host, and nothing else", async ({ expect }) => {
+  it("shows a page by the three paths of its own host, and nothing else", async () => {
     const origin = await startNginx(paths);
     await groups.ensure({ userGroupId: "proxied", properties: { plan: "pro" } });
     const { token } = await groups.mintSession({ userGroupId: "proxied" });
@@ -94,7 +94,7 @@ describe.skipIf(!hasNginx)(`behind a proxy${hasNginx ? "" : ", skipped: nginx is
       expect([path, (await send(origin, path)).status]).toEqual([path, 404]);
   });
 
-  it("does not work under a prefix: the client refuses its address, and links lead out of it", async ({ expect }) => {
+  it("does not work under a prefix: the client refuses its address, and links lead out of it", async () => {
     const origin = await startNginx("location /groups/ { proxy_pass http://127.0.0.1:8787/; }");
     expect((await send(origin, "/groups/health")).status).toBe(200);
     expect(() => new UserGroupClient({ url: `${origin}/groups`, apiKey: key })).toThrow("Give url as an https origin");
@@ -104,7 +104,7 @@ describe.skipIf(!hasNginx)(`behind a proxy${hasNginx ? "" : ", skipped: nginx is
     expect(await start.body.text()).toContain('href="/styles/ui.css"');
   });
 
-  it("answers a call from a page of another host with CORS", async ({ expect }) => {
+  it("answers a call from a page of another host with CORS", async () => {
     const { token } = await groups.mintSession({ userGroupId: "proxied" });
     for (const path of ["/api/viewer", "/.well-known/jwks.json"]) {
       const { headers } = await send(url, path, { headers: { Authorization: `Bearer ${token}`, Origin: ORIGIN } });
@@ -112,7 +112,7 @@ describe.skipIf(!hasNginx)(`behind a proxy${hasNginx ? "" : ", skipped: nginx is
     }
   });
 
-  it("must pass on the body of a GET: without it, the other ways of the page work", async ({ expect }) => {
+  it("must pass on the body of a GET: without it, the other ways of the page work", async () => {
     const body = ensureBody("bodiless");
     expect((await send(await startNginx(all()), "/api/user", { body })).status).toBe(200);
     const drops = `if ($request_method = GET) { rewrite ^ /dropped$uri; } location /dropped/ { internal; rewrite ^/dropped(.*)$ $1 break;
@@ -124,7 +124,7 @@ describe.skipIf(!hasNginx)(`behind a proxy${hasNginx ? "" : ", skipped: nginx is
     expect((await send(origin, "/api/user", { method: "POST", headers: override, body })).status).toBe(200);
   });
 
-  it("must pass on headers: without each, what the page says happens", async ({ expect }) => {
+  it("must pass on headers: without each, what the page says happens", async () => {
     const origins = await Promise.all(
       ["Authorization", "Origin", "If-Match", "Idempotency-Key"].map((name) =>
         startNginx(all(`proxy_set_header ${name} "";`)),
@@ -157,7 +157,7 @@ describe.skipIf(!hasNginx)(`behind a proxy${hasNginx ? "" : ", skipped: nginx is
     expect(await rotated(noIdempotency, "repeat-lost")).toEqual([200, 409, "token_superseded"]);
   });
 
-  it("may compress: the service takes the ETag that nginx makes of its own", async ({ expect }) => {
+  it("may compress: the service takes the ETag that nginx makes of its own", async () => {
     const origin = await startNginx(all("gzip on; gzip_proxied any; gzip_min_length 1; gzip_types application/json;"));
     const { group } = await groups.ensure({ userGroupId: "compressed" });
     const path = `/api/user_groups/${group.teamId}`;
@@ -168,7 +168,7 @@ describe.skipIf(!hasNginx)(`behind a proxy${hasNginx ? "" : ", skipped: nginx is
     expect((await send(origin, path, change)).status).toBe(412);
   });
 
-  it("must not cache: each answer says no-store", async ({ expect }) => {
+  it("must not cache: each answer says no-store", async () => {
     const { token } = await groups.mintSession({ userGroupId: "proxied" });
     const credential = { headers: { Authorization: `Bearer ${token}` } };
     for (const [path, sent] of [

@@ -1,6 +1,6 @@
 import { closeSync, globSync, openSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { it, onTestFinished } from "vitest";
+import { expect, it, onTestFinished } from "vitest";
 import { newFolder } from "../../support/node/new-folder.ts";
 import { examplesOf, expectPasted } from "../../support/node/pasted-pages.ts";
 import { endGroup, runIn, waitUntil } from "../../support/node/service.ts";
@@ -8,7 +8,7 @@ import { stageRelease } from "../../support/node/staged-release.ts";
 
 const PAGES = globSync("docs/operators/*.md").filter((page) => examplesOf(page).length > 0);
 
-it("operators can paste each page with the file of a release alone, in an empty folder", async ({ expect }) => {
+it("operators can paste each page with the file of a release alone, in an empty folder", async () => {
   const release = join(newFolder(), "release");
   stageRelease(process.cwd(), release);
   const folder = newFolder();

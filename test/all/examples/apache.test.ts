@@ -5,7 +5,7 @@ import { createServer, type IncomingHttpHeaders } from "node:http";
 import { createServer as createTlsServer } from "node:https";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, inject, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
 import { certify } from "../../support/node/certificate.ts";
 import { environmentsOf, sessionOf } from "../../support/node/environments.ts";
 import { freePort } from "../../support/node/free-port.ts";
@@ -94,7 +94,7 @@ describe("mod_auth_openidc", () => {
     return { status, teamIds: reached.map(claim("team_id")), viewers: reached.map(claim("viewer_id")) };
   }
 
-  test(`says to the app whose data to show${skipped}`, async ({ expect }) => {
+  test(`says to the app whose data to show${skipped}`, async () => {
     for (const customer of [environments.own, environments.other])
       expect(await ask(await sessionOf(customer))).toEqual({
         status: 200,
@@ -103,7 +103,7 @@ describe("mod_auth_openidc", () => {
       });
   });
 
-  test(`lets no session of another environment through, and nobody without one${skipped}`, async ({ expect }) => {
+  test(`lets no session of another environment through, and nobody without one${skipped}`, async () => {
     const session = await sessionOf(environments.own);
     for (const forged of [undefined, `${session.slice(0, -6)}AAAAAA`, environments.own.token])
       expect(await ask(forged)).toMatchObject({ status: 401, teamIds: [] });
@@ -112,7 +112,7 @@ describe("mod_auth_openidc", () => {
         expect(await ask(credential), name).toMatchObject({ status: 401, teamIds: [] });
   });
 
-  test(`removes claims that clients send in headers, in each spelling${skipped}`, async ({ expect }) => {
+  test(`removes claims that clients send in headers, in each spelling${skipped}`, async () => {
     const { groups, teamId } = environments.own;
     // Without a person: nothing replaces a forged one.
     const { token } = await groups.mintSession({ userGroupId: "acme" });

@@ -3,7 +3,7 @@ import { join, resolve } from "node:path";
 import { PGlite } from "@electric-sql/pglite";
 import { createLocalJWKSet, createRemoteJWKSet, type JSONWebKeySet, jwtVerify } from "jose";
 import pg from "pg";
-import { afterAll, beforeAll, describe, inject, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
 import { type Pool, withSession } from "../../../client/src/postgres.ts";
 import { requireSession } from "../../../client/src/server.ts";
 import { queryAs } from "../../../examples/embedding/row-level-security.ts";
@@ -105,14 +105,14 @@ describe("row-level security", () => {
   for (const { program, needs = "Debian's PostgreSQL", isThere = hasPostgres, ask } of PROGRAMS)
     it.skipIf(!isThere)(
       `shows no row to sessions of other environments through ${program}${isThere ? "" : `, skipped: ${needs} is missing`}`,
-      async ({ expect }) => {
+      async () => {
         expect(amountsOf(await ask(await ownerOf(environments.own)))).toEqual([1, 2]);
         for (const [name, customer] of Object.entries(environments.foreign))
           expect(await ask(await ownerOf(customer)), name).toEqual([]);
       },
     );
 
-  test(`binds the environment in a policy of 1.1 with the statement of verifying.md${skipped}`, async ({ expect }) => {
+  test(`binds the environment in a policy of 1.1 with the statement of verifying.md${skipped}`, async () => {
     const [statement = ""] =
       /^ALTER POLICY own_orders[^;]*;/m.exec(readFileSync("docs/integrators/verifying.md", "utf8")) ?? [];
     await postgres.run("ALTER POLICY own_orders ON orders USING (customer = session_claim('team_id')::bigint)");
@@ -169,18 +169,18 @@ describe("PostgREST", () => {
   const ask = async (customer: Customer, role = "dashboard") =>
     postgrest(postgres, configuration, await sessionOf(customer, { role }));
 
-  test(`shows a customer their rows alone${skipped}`, async ({ expect }) => {
+  test(`shows a customer their rows alone${skipped}`, async () => {
     expect(await ask(environments.own)).toEqual([1, 2]);
     expect(await ask(environments.other)).toEqual([4]);
   });
 
-  test(`refuses sessions of other environments, and those without a role${skipped}`, async ({ expect }) => {
+  test(`refuses sessions of other environments, and those without a role${skipped}`, async () => {
     for (const [name, customer] of Object.entries(environments.foreign))
       await expect(ask(customer), name).rejects.toMatchObject({ code: "ERR_JWT_CLAIM_VALIDATION_FAILED" });
     await expect(postgrest(postgres, configuration, await sessionOf(environments.own))).rejects.toThrow("PGRST302");
   });
 
-  test(`shows sessions of other environments no row, also where it takes them${skipped}`, async ({ expect }) => {
+  test(`shows sessions of other environments no row, also where it takes them${skipped}`, async () => {
     const { keys } = configuration;
     for (const [name, customer] of Object.entries(environments.foreign)) {
       const session = await sessionOf(customer, { role: "dashboard" });
@@ -188,7 +188,7 @@ describe("PostgREST", () => {
     }
   });
 
-  test(`lets a session become no other role${skipped}`, async ({ expect }) => {
+  test(`lets a session become no other role${skipped}`, async () => {
     for (const role of ["postgres", "backend", "pg_read_all_data"])
       await expect(ask(environments.own, role)).rejects.toThrow(`permission denied to set role "${role}"`);
   });
@@ -217,19 +217,19 @@ describe("Supabase", () => {
   const ask = async (customer: Customer, role: string, { preRequest = "public.check_session" } = {}) =>
     postgrest(postgres, { ...configuration, preRequest }, await sessionOf(customer, { role }));
 
-  test(`shows a customer their rows alone${skipped}`, async ({ expect }) => {
+  test(`shows a customer their rows alone${skipped}`, async () => {
     expect(await ask(environments.own, "authenticated")).toEqual([1, 2]);
     expect(await ask(environments.other, "authenticated")).toEqual([4]);
   });
 
-  test(`refuses sessions of other environments before each request of the Data API${skipped}`, async ({ expect }) => {
+  test(`refuses sessions of other environments before each request of the Data API${skipped}`, async () => {
     for (const customer of [environments.own, ...Object.values(environments.foreign)])
       for (const role of ["authenticated", "anon", "service_role"])
         if (customer !== environments.own || role !== "authenticated")
           await expect(ask(customer, role)).rejects.toThrow("This session is for another environment or role.");
   });
 
-  test(`shows sessions of other environments no row where only the policies judge${skipped}`, async ({ expect }) => {
+  test(`shows sessions of other environments no row where only the policies judge${skipped}`, async () => {
     for (const [name, customer] of Object.entries(environments.foreign)) {
       expect(await ask(customer, "authenticated", { preRequest: "" }), name).toEqual([]);
       // The reason for the warning of the page: no policy binds this role.
@@ -256,7 +256,7 @@ describe("Hasura", () => {
     return others;
   }
 
-  it("reads the role and the customer of a session as strings", async ({ expect }) => {
+  it("reads the role and the customer of a session as strings", async () => {
     const { teamId, groups } = environments.other;
     const { team_id, claims } = JSON.parse(recipe("consumers/hasura-mint.json").replaceAll("12", String(teamId)));
     const { token } = await groups.mintSession({ teamId: team_id, claims });
@@ -266,7 +266,7 @@ describe("Hasura", () => {
     });
   });
 
-  it("refuses sessions of other environments, whatever role they name", async ({ expect }) => {
+  it("refuses sessions of other environments, whatever role they name", async () => {
     const admin = { "x-hasura-allowed-roles": ["admin"], "x-hasura-default-role": "admin", "x-hasura-team-id": "1" };
     for (const [name, customer] of Object.entries(environments.foreign)) {
       const session = await sessionOf(customer, { [NAMESPACE]: admin });
@@ -274,7 +274,7 @@ describe("Hasura", () => {
     }
   });
 
-  it("finds keys that it may refresh, since they say for how long they are valid", async ({ expect }) => {
+  it("finds keys that it may refresh, since they say for how long they are valid", async () => {
     const response = await fetch(JSON.parse(recipe("consumers/hasura.json")).jwk_url);
     expect(response.headers.get("Cache-Control")).toMatch(/max-age=\d+/);
   });

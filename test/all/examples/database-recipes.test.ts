@@ -1,6 +1,6 @@
 import { spawnSync } from "node:child_process";
 import { DatabaseSync } from "node:sqlite";
-import { afterAll, beforeAll, describe, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { runReport } from "../../../examples/embedding/customer-databases.ts";
 import { bindTemplate } from "../../../src/domain/sql/template.ts";
 import { hasPostgres, type Postgres, startPostgres } from "../../support/node/postgres.ts";
@@ -28,7 +28,7 @@ describe("a database for each customer", () => {
   const backend = () => ({ groups, audience: "databases/Customer", databases });
   const report = { schema: "sales", sql: "SELECT amount FROM sales WHERE customer = {{user_group_id}}" };
 
-  it("is the one that the mapping names, and moves with it", async ({ expect }) => {
+  it("is the one that the mapping names, and moves with it", async () => {
     await groups.ensure({ userGroupId: "hooli", mapping: { sales: "eu-1" } });
     const session = await sessionOf("hooli");
     expect(await runReport(backend(), session, report)).toEqual([{ amount: 1 }]);
@@ -40,7 +40,7 @@ describe("a database for each customer", () => {
     ["no mapping", null],
     ["a mapping of other schemas", { stock: "eu-1" }],
     ["a database that the backend does not have", { sales: "file:/etc/passwd" }],
-  ] as const)("is none with %s", async ([name, mapping], { expect }) => {
+  ] as const)("is none with %s", async ([name, mapping]) => {
     await groups.ensure({ userGroupId: name, mapping });
     await expect(runReport(backend(), await sessionOf(name), report)).rejects.toThrow(
       "The customer has no database for sales.",
@@ -84,7 +84,7 @@ describe("drivers of Python", () => {
   for (const driver of ["psycopg", "psycopg2"]) {
     const isThere = hasPostgres && imports(driver);
     const skipped = isThere ? "" : `, skipped: ${driver} or Debian's PostgreSQL is missing`;
-    it.skipIf(!isThere)(`read templates with %s as they are meant, with ${driver}${skipped}`, ({ expect }) => {
+    it.skipIf(!isThere)(`read templates with %s as they are meant, with ${driver}${skipped}`, () => {
       const run = (customer: string) => {
         const input = { driver, url: postgres.url("backend"), queries: queriesFor(customer) };
         const { stdout, stderr } = python(["test/support/node/python-driver.py"], JSON.stringify(input));
@@ -101,7 +101,7 @@ describe("drivers of Python", () => {
   const hasPymysql = imports("pymysql");
   it.skipIf(!hasPymysql)(
     `read templates with %s as they are meant, with PyMySQL${hasPymysql ? "" : ", skipped: pymysql is missing"}`,
-    ({ expect }) => {
+    () => {
       const input = JSON.stringify({ driver: "pymysql", queries: queriesFor("o'100%s") });
       const { stdout, stderr } = python(["test/support/node/python-driver.py"], input);
       expect(stderr).toBe("");

@@ -1,4 +1,4 @@
-import { describe, inject, it } from "vitest";
+import { describe, expect, inject, it } from "vitest";
 import { hasChromium, skippedWithoutChromium } from "../../../tools/browser.ts";
 import {
   askForSession,
@@ -19,7 +19,7 @@ const { url } = inject("service");
 describe("a page with a chart", () => {
   it.skipIf(!hasChromium)(
     `stops when its person signs out, and ends the sessions of other pages${skippedWithoutChromium}`,
-    async ({ expect }) => {
+    async () => {
       await groups.ensure({ userGroupId: "signing out", name: "Leaving", properties: { orders: [3] } });
       const { address } = await startBackend("signing out");
       const [here, there] = [await openPage(address), await openPage(address)];
@@ -39,7 +39,7 @@ describe("a page with a chart", () => {
     },
   );
 
-  it.skipIf(!hasChromium)(`ends with the API key of its backend${skippedWithoutChromium}`, async ({ expect }) => {
+  it.skipIf(!hasChromium)(`ends with the API key of its backend${skippedWithoutChromium}`, async () => {
     await groups.ensure({ userGroupId: "key end", name: "Key end", properties: { orders: [1] } });
     const own = await newMintingKey();
     const { page, count } = await openPage((await startBackend("key end", { apiKey: own.key })).address);
@@ -59,7 +59,7 @@ describe("a page with a chart", () => {
 
   it.skipIf(!hasChromium)(
     `shows one sentence and no chart to a suspended customer${skippedWithoutChromium}`,
-    async ({ expect }) => {
+    async () => {
       const userGroupId = "chart end";
       await groups.ensure({ userGroupId, name: "Chart end", properties: { orders: [1, 2] } });
       const { page, count } = await openPage((await startBackend(userGroupId)).address);
@@ -82,7 +82,7 @@ describe("a page with a chart", () => {
 
   it.skipIf(!hasChromium)(
     `has sessions that the page of another site cannot use${skippedWithoutChromium}`,
-    async ({ expect }) => {
+    async () => {
       await groups.ensure({ userGroupId: "origins", name: "Origins" });
       const { address } = await startBackend("origins");
       const { token } = (await askForSession(address)).body.session;

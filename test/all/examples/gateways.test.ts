@@ -6,7 +6,7 @@ import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
-import { afterAll, beforeAll, describe, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { OperatorClient, UserGroupClient } from "../../../client/src/index.ts";
 import { freePort } from "../../support/node/free-port.ts";
 import {
@@ -233,7 +233,7 @@ describe.for(GATEWAYS)("$name", ({ name, file, program, text: configOf, keepingO
   const test = it.skipIf(!isThere);
   const bearer = (credential: string) => `Authorization: Bearer ${credential}`;
 
-  test(`says to the app who a session and a token are${skipped}`, async ({ expect }) => {
+  test(`says to the app who a session and a token are${skipped}`, async () => {
     const { session, token, teamId } = await newCustomer("gateway", "Customer");
     for (const method of ["GET", "POST"]) {
       expect(await send([bearer(session)], { method, body: "a=1" })).toBe(200);
@@ -244,7 +244,7 @@ describe.for(GATEWAYS)("$name", ({ name, file, program, text: configOf, keepingO
     expect(reached[0]?.headers[2]?.join("")).toBe("");
   });
 
-  test(`admits viewers, and nobody else, whatever host a request names${skipped}`, async ({ expect }) => {
+  test(`admits viewers, and nobody else, whatever host a request names${skipped}`, async () => {
     const { session } = await newCustomer("gateway", "Customer");
     for (const host of ["localhost", "app.example.com"]) {
       expect(await send([bearer(session)], { host })).toBe(200);
@@ -253,7 +253,7 @@ describe.for(GATEWAYS)("$name", ({ name, file, program, text: configOf, keepingO
     }
   });
 
-  test(`passes on the longest ids, and whatever is in them${skipped}`, async ({ expect }) => {
+  test(`passes on the longest ids, and whatever is in them${skipped}`, async () => {
     for (const id of [LONGEST_ID, 'a b\u2028"%0d%0a', "!'()*"]) {
       const { session } = await newCustomer("gateway", "Customer", id);
       expect(await send([bearer(session)])).toBe(200);
@@ -265,7 +265,7 @@ describe.for(GATEWAYS)("$name", ({ name, file, program, text: configOf, keepingO
   for (const { app: kind, programs, path } of APPS) {
     const missing = [program[0], ...programs].find((each) => !isInstalled(each));
     const skip = missing === undefined ? "" : `, skipped: ${missing} is missing`;
-    it.skipIf(missing)(`removes forged headers in any spelling before ${kind}${skip}`, async ({ expect }) => {
+    it.skipIf(missing)(`removes forged headers in any spelling before ${kind}${skip}`, async () => {
       const { session, token, teamId } = await newCustomer("gateway", "Customer");
       const names = [...HEADERS, ...ALSO_REMOVED].flatMap(spellingsOf);
       // No name may have these marks. A gateway refuses or removes them.
@@ -287,7 +287,7 @@ describe.for(GATEWAYS)("$name", ({ name, file, program, text: configOf, keepingO
     });
   }
 
-  test(`removes no header because a client names it in Connection${skipped}`, async ({ expect }) => {
+  test(`removes no header because a client names it in Connection${skipped}`, async () => {
     const { session, teamId } = await newCustomer("gateway", "Customer");
     // Proxies remove the headers that Connection names (RFC 9110, section 7.6.1).
     for (const more of [[], ["Upgrade: websocket", "Connection: upgrade"]]) {
@@ -298,7 +298,7 @@ describe.for(GATEWAYS)("$name", ({ name, file, program, text: configOf, keepingO
     }
   });
 
-  test(`passes on a header that the app needs${skipped}`, async ({ expect }) => {
+  test(`passes on a header that the app needs${skipped}`, async () => {
     const { session } = await newCustomer("gateway", "Customer");
     const forged = ["X-CSRF~Token: forged", "X-User~Group-Id: forged"];
     expect(await send([bearer(session), "x-csrf-token: one", ...forged], { to: portThatKeeps })).toBe(200);
@@ -306,7 +306,7 @@ describe.for(GATEWAYS)("$name", ({ name, file, program, text: configOf, keepingO
     expect(answered).not.toContain("forged");
   });
 
-  test(`passes on or replaces X-Forwarded-For as the page says${skipped}`, async ({ expect }) => {
+  test(`passes on or replaces X-Forwarded-For as the page says${skipped}`, async () => {
     const { session } = await newCustomer("gateway", "Customer");
     const forwarded = ["X-Forwarded-For: client", "X-Forwarded-Host: client", "X-Forwarded-Proto: client"];
     expect(await send([bearer(session), ...forwarded])).toBe(200);
@@ -314,7 +314,7 @@ describe.for(GATEWAYS)("$name", ({ name, file, program, text: configOf, keepingO
     expect(got).toEqual(name === "caddy" ? ["127.0.0.1", `127.0.0.1:${port}`, "http"] : Array(3).fill("client"));
   });
 
-  test(`counts junk by the address of its client, whatever address that names${skipped}`, async ({ expect }) => {
+  test(`counts junk by the address of its client, whatever address that names${skipped}`, async () => {
     const { session } = await newCustomer("gateway", "Customer");
     const junk = (n: number) => send([bearer(`junk-${n}`), `X-Real-IP: 127.1.0.${n % 250}`], { from: stranger });
     const statuses = new Set<number>();
@@ -327,7 +327,7 @@ describe.for(GATEWAYS)("$name", ({ name, file, program, text: configOf, keepingO
     for (const from of [stranger, "127.0.0.1"]) expect(await send([bearer(session)], { from })).toBe(200);
   });
 
-  test(`lets nobody else through to the app${skipped}`, async ({ expect }) => {
+  test(`lets nobody else through to the app${skipped}`, async () => {
     const own = await newCustomer("gateway", "Customer");
     const strangers = await Promise.all([
       newCustomer("gateway", "Testing"),
@@ -349,7 +349,7 @@ describe.for(GATEWAYS)("$name", ({ name, file, program, text: configOf, keepingO
     expect(reached).toEqual([]);
   });
 
-  test(`lets nobody through while the service hangs, is overloaded or fails${skipped}`, async ({ expect }) => {
+  test(`lets nobody through while the service hangs, is overloaded or fails${skipped}`, async () => {
     for (status of [undefined, 422, 429, 500, 503, 302]) {
       const answered = await send([bearer("eyJ.eyJ.x")], { to: portToWrong });
       expect([answered >= 300, reached]).toEqual([true, []]);

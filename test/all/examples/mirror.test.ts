@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import pg from "pg";
-import { inject, it, onTestFinished } from "vitest";
+import { expect, inject, it, onTestFinished } from "vitest";
 import { type Fetch, type ListedGroup, UserGroupClient } from "../../../client/src/index.ts";
 import { type Copy, mirror, postgresCopy, sqliteCopy } from "../../../examples/mirror.ts";
 import { hasPostgres, startPostgres } from "../../support/node/postgres.ts";
@@ -88,7 +88,7 @@ async function write(client: UserGroupClient, writer: number) {
 it.for([
   ["SQLite", true],
   [`PostgreSQL${isSkipped}`, hasPostgres],
-] as const)("in %s is equal to a list after concurrent writers", async ([database, isThere], { expect, skip }) => {
+] as const)("in %s is equal to a list after concurrent writers", async ([database, isThere], { skip }) => {
   skip(!isThere);
   const isSqlite = database === "SQLite";
   const client = new UserGroupClient({
@@ -109,7 +109,7 @@ it.for([
   expect(exported).toHaveLength(((WRITERS + 1) * ROUNDS * 2) / 3 + 1);
 });
 
-it("keeps the state of groups, and adds those that are restored", async ({ expect }) => {
+it("keeps the state of groups, and adds those that are restored", async () => {
   const client = new UserGroupClient({ url, apiKey: await keyOfWorkspace("mirror-states") });
   const teamIds = [];
   for (const userGroupId of ["suspended", "restored", "purged"])
@@ -138,7 +138,7 @@ it("keeps the state of groups, and adds those that are restored", async ({ expec
   ]);
 });
 
-it("copies texts as they are, whatever other readers make of them", async ({ expect }) => {
+it("copies texts as they are, whatever other readers make of them", async () => {
   const client = new UserGroupClient({ url, apiKey: await keyOfWorkspace("mirror-texts") });
   const texts = ["\u2028", "\u2029", "\ufeff", "😀", "\u0301e", "x".repeat(16_000)];
   const groups = startMirror(client);
@@ -154,7 +154,7 @@ it("copies texts as they are, whatever other readers make of them", async ({ exp
   );
 });
 
-it("has a change that is made between the list and the first events", async ({ expect }) => {
+it("has a change that is made between the list and the first events", async () => {
   const apiKey = await keyOfWorkspace("mirror-between");
   const writer = new UserGroupClient({ url, apiKey });
   const { group } = await writer.ensure({ userGroupId: "kept" });
@@ -172,7 +172,7 @@ it("has a change that is made between the list and the first events", async ({ e
   expect(groups()).toMatchObject([{ teamId: group.teamId, name: "Changed" }]);
 });
 
-it("takes 6 calls for 5,000 changes", async ({ expect }) => {
+it("takes 6 calls for 5,000 changes", async () => {
   const apiKey = await keyOfWorkspace("mirror-calls");
   const writer = new UserGroupClient({ url, apiKey });
   await writer.ensure({ userGroupId: "first" });
@@ -211,7 +211,7 @@ it("takes 6 calls for 5,000 changes", async ({ expect }) => {
   expect(groups()).toEqual(await Array.fromAsync(writer.list({ pageSize: 1_000 })));
 });
 
-it("goes on where it was after a kill, and misses nothing", async ({ expect }) => {
+it("goes on where it was after a kill, and misses nothing", async () => {
   const apiKey = await keyOfWorkspace("mirror-kill");
   const client = new UserGroupClient({ url, apiKey });
   const file = newFile();
@@ -239,7 +239,7 @@ it("goes on where it was after a kill, and misses nothing", async ({ expect }) =
   expect(groups()).toEqual(await Array.fromAsync(client.list({ pageSize: 1_000 })));
 });
 
-it("starts over when its cursor has expired", async ({ expect }) => {
+it("starts over when its cursor has expired", async () => {
   const group = (id: number) => ({
     team_id: id,
     provided_id: `g-${id}`,

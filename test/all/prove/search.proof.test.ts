@@ -3,7 +3,7 @@
  * name of its customer in `mark`. What a customer reads must not change either when all rows of others are gone.
  */
 import fc from "fast-check";
-import { afterAll, beforeAll, describe, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { report, runs } from "../../proof/effort.ts";
 import { RESET } from "../../support/node/correct-schemas.ts";
 import { hasPostgres, skippedWithoutPostgres } from "../../support/node/postgres.ts";
@@ -234,7 +234,7 @@ describe("a random search for a wrong proof", () => {
     );
   };
 
-  it.skipIf(!hasPostgres)(`finds none${skippedWithoutPostgres}`, async ({ expect }) => {
+  it.skipIf(!hasPostgres)(`finds none${skippedWithoutPostgres}`, async () => {
     const tally = { databases: 0, statements: 0, refused: 0, proven: 0, "proven after fixes": 0 };
     await fc.assert(
       fc.asyncProperty(fc.array(fc.nat({ max: 9999 }), { minLength: 200, maxLength: 200 }), async (dice) => {

@@ -1,7 +1,7 @@
 import { createServer } from "node:http";
 import { type AddressInfo, createServer as createTcpServer } from "node:net";
 import { text } from "node:stream/consumers";
-import { afterAll, beforeAll, describe, inject, it, onTestFinished } from "vitest";
+import { afterAll, beforeAll, describe, expect, inject, it, onTestFinished } from "vitest";
 import { ViewerClient } from "../../../client/src/index.ts";
 import { environmentsOf, sessionOf } from "../../support/node/environments.ts";
 import { KIT_MODULES, skippedWithout, startPython } from "../../support/node/python.ts";
@@ -117,7 +117,7 @@ for (const [framework, modules] of Object.entries(FRAMEWORKS) as [Framework, str
     });
     afterAll(() => product?.stop());
 
-    it("gives a page sessions with the person's properties, which only its own pages can use", async ({ expect }) => {
+    it("gives a page sessions with the person's properties, which only its own pages can use", async () => {
       const page = product.page("jane");
       expect((await page.view()).variables).toEqual({
         user_group_id: own.userGroupId,
@@ -133,7 +133,7 @@ for (const [framework, modules] of Object.entries(FRAMEWORKS) as [Framework, str
       expect(Object.keys(Object(await answer.json()).session)).toEqual(names);
     });
 
-    it("refuses pages of other sites, other methods, and those who have not signed in", async ({ expect }) => {
+    it("refuses pages of other sites, other methods, and those who have not signed in", async () => {
       for (const path of ["/viewer/session", "/viewer/sign-out"]) {
         for (const origin of ["https://thief.example", "null", "http://app.example.com"])
           expect(await outcomeOf(product.ask("refused", path, { origin }))).toEqual([403, "origin_not_allowed"]);
@@ -147,7 +147,7 @@ for (const [framework, modules] of Object.entries(FRAMEWORKS) as [Framework, str
         expect(await outcomeOf(product.ask(person))).toEqual([404, "user_group_not_found"]);
     });
 
-    it("has nothing at any other path, which signs nobody out", async ({ expect }) => {
+    it("has nothing at any other path, which signs nobody out", async () => {
       const paths = ["", "/", "/sign-out/", "/session/", "/x/session", "/sessions", "//sign-out", "/sign-out/session"];
       for (const path of paths) {
         const { status } = await product.ask("stays", `/viewer${path}`);
@@ -156,7 +156,7 @@ for (const [framework, modules] of Object.entries(FRAMEWORKS) as [Framework, str
       expect((await product.ask("stays")).status).toBe(200);
     });
 
-    it("ends a person's sign-in, and then their sessions alone", async ({ expect }) => {
+    it("ends a person's sign-in, and then their sessions alone", async () => {
       const max = product.page("max");
       const [ofMax, ofJane] = [await max.session(), await product.page("jane").session()];
       const answer = await product.ask("max", "/viewer/sign-out");
@@ -166,7 +166,7 @@ for (const [framework, modules] of Object.entries(FRAMEWORKS) as [Framework, str
       expect((await product.ask("max", "/viewer/sign-out")).status).toBe(204);
     });
 
-    it("checks the sessions that pages present to its own API", async ({ expect }) => {
+    it("checks the sessions that pages present to its own API", async () => {
       const { token } = await product.page("jane").session();
       const shown = await product.orders(token);
       expect(await shown.json()).toEqual({ team_id: own.teamId, viewer_id: "jane", store: 4 });
@@ -179,7 +179,7 @@ for (const [framework, modules] of Object.entries(FRAMEWORKS) as [Framework, str
     });
 
     for (const late of ["request", "answer"] as const)
-      it(`leaves no session that views after a sign-out while the ${late} of a mint is late`, async ({ expect }) => {
+      it(`leaves no session that views after a sign-out while the ${late} of a mint is late`, async () => {
         const { url: serviceUrl, tokens, isHeld, release } = await holding(late);
         const { ask, page, stop } = await startProduct(framework, { serviceUrl });
         onTestFinished(() => void stop());
@@ -202,7 +202,7 @@ for (const [framework, modules] of Object.entries(FRAMEWORKS) as [Framework, str
 const skipped = skippedWithout(...KIT_MODULES, "werkzeug");
 
 describe.skipIf(skipped)(`the kit of Python${skipped}`, () => {
-  it("ends a session if the person has signed out by the time of the second look", async ({ expect }) => {
+  it("ends a session if the person has signed out by the time of the second look", async () => {
     const { url: serviceUrl, tokens, isHeld, release } = await holding("answer");
     const { ask, stop } = await startProduct("WSGI", { serviceUrl });
     onTestFinished(() => void stop());
@@ -214,7 +214,7 @@ describe.skipIf(skipped)(`the kit of Python${skipped}`, () => {
     expect(await Promise.all(tokens.map((token) => statusOf(token)))).toEqual([401]);
   });
 
-  it("says whether to try again, and signs people out, whatever answers in the service's place", async ({ expect }) => {
+  it("says whether to try again, and signs people out, whatever answers in the service's place", async () => {
     const html = { "Content-Type": "text/html" };
     const replies: [Reply, number, string | null][] = [
       [refusal(401, "credential_revoked"), 500, null],
@@ -243,7 +243,7 @@ describe.skipIf(skipped)(`the kit of Python${skipped}`, () => {
     expect(logged.join()).not.toMatch(/ugk_|eyJ/);
   });
 
-  it("answers a page, and signs people out before, whatever a service does that hangs", async ({ expect }) => {
+  it("answers a page, and signs people out before, whatever a service does that hangs", async () => {
     const hanging = [await standIn(() => "silence"), await standIn(() => "headers only"), await dripping()];
     const outcomes = hanging.map(async ({ url: serviceUrl }) => {
       const { ask, stop } = await startProduct("WSGI", { serviceUrl });
@@ -256,9 +256,7 @@ describe.skipIf(skipped)(`the kit of Python${skipped}`, () => {
   });
 
   for (const seconds of [-5, 5])
-    it(`accepts a new session with a clock that is ${Math.abs(seconds)} seconds ${seconds < 0 ? "behind" : "ahead"}`, async ({
-      expect,
-    }) => {
+    it(`accepts a new session with a clock that is ${Math.abs(seconds)} seconds ${seconds < 0 ? "behind" : "ahead"}`, async () => {
       const env = { CLOCK_OFFSET_SECONDS: String(seconds) };
       const { page, orders, stop } = await startProduct("WSGI", { env });
       onTestFinished(() => void stop());
@@ -266,7 +264,7 @@ describe.skipIf(skipped)(`the kit of Python${skipped}`, () => {
       expect((await orders(token)).status).toBe(200);
     });
 
-  it("refuses every text that is no session of its environment", async ({ expect }) => {
+  it("refuses every text that is no session of its environment", async () => {
     let body: object = {};
     const { url: issuer, received } = await standIn(() => ({ status: 200, body }));
     body = mintSessions([]).jwks;

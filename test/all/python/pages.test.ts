@@ -1,5 +1,5 @@
 import { readFileSync } from "node:fs";
-import { afterAll, beforeAll, describe, inject, it, onTestFinished } from "vitest";
+import { afterAll, beforeAll, describe, expect, inject, it, onTestFinished } from "vitest";
 import { adapted, ordersOf } from "../../support/node/orders-database.ts";
 import { hasPostgres, type Postgres, skippedWithoutPostgres } from "../../support/node/postgres.ts";
 import { KIT_MODULES, skippedWithout, startPython } from "../../support/node/python.ts";
@@ -50,7 +50,7 @@ describe("the guides in Python", () => {
     ["FastAPI", fastapi, ["fastapi", "uvicorn"]],
   ] as const) {
     const skipped = skippedWithout(...KIT_MODULES, ...modules);
-    it.skipIf(skipped)(`show a product in ${framework} that works${skipped}`, async ({ expect }) => {
+    it.skipIf(skipped)(`show a product in ${framework} that works${skipped}`, async () => {
       const { post, get } = await start(framework, app);
       const { session } = Object(await (await post("/session")).json());
       expect(await (await get("/orders", session.token)).json()).toEqual([{ team_id: own.teamId }]);
@@ -65,7 +65,7 @@ describe("the guides in Python", () => {
   }
 
   const missing = skippedWithoutPostgres || skippedWithout(...KIT_MODULES, "flask", "psycopg");
-  it.skipIf(missing)(`show the rows of a customer alone${missing}`, async ({ expect }) => {
+  it.skipIf(missing)(`show the rows of a customer alone${missing}`, async () => {
     const { post, get } = await start("Flask", flask);
     const { session } = Object(await (await post("/session")).json());
     const shown = async (path: string) => (await get(path, session.token)).json();

@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { wheelOf } from "../../../tools/kit/wheel.ts";
 import { outcomeOf } from "../../support/node/commands.ts";
 import { skippedWithout } from "../../support/node/python.ts";
@@ -46,18 +46,18 @@ describe.for(VERSIONS)("the wheel of %s", (version) => {
     return `${url}${path}`;
   }
 
-  it("has the same bytes each time, and a version that pip knows", ({ expect }) => {
+  it("has the same bytes each time, and a version that pip knows", () => {
     expect(name).toBe(`user_group_service-${version}-py3-none-any.whl`);
     expect(wheelOf(".")({ npm: version, python: version }).content).toEqual(content);
   });
 
-  it.skipIf(skipped)(`is installed by pip from its file and from its address${skipped}`, async ({ expect }) => {
+  it.skipIf(skipped)(`is installed by pip from its file and from its address${skipped}`, async () => {
     writeFileSync(join(folder, name), content);
     expect(await install(`./${name}`)).toBe(version);
     expect(await install(await serve())).toBe(version);
   });
 
-  it.skipIf(skipped)(`is installed by pip with its hash, and with no other${skipped}`, async ({ expect }) => {
+  it.skipIf(skipped)(`is installed by pip with its hash, and with no other${skipped}`, async () => {
     const requirement = async (hash: string) => {
       const file = join(folder, "requirements.txt");
       writeFileSync(file, `user-group-service @ ${await serve()} --hash=sha256:${hash}\n`);
@@ -67,7 +67,7 @@ describe.for(VERSIONS)("the wheel of %s", (version) => {
     expect(await requirement("0".repeat(64))).toContain("DO NOT MATCH THE HASHES");
   });
 
-  it.skipIf(skipped)(`is found by pip on a page that lists it${skipped}`, async ({ expect }) => {
+  it.skipIf(skipped)(`is found by pip on a page that lists it${skipped}`, async () => {
     const page = (await serve()).replace(/[^/]*$/, "");
     expect(await install("--find-links", page, "user-group-service")).toBe(version);
   });

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, inject, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
 import { outcomeOf } from "../../support/node/commands.ts";
 import { ordersOf } from "../../support/node/orders-database.ts";
 import { hasPostgres, type Postgres, skippedWithoutPostgres } from "../../support/node/postgres.ts";
@@ -36,7 +36,7 @@ describe("with_session", () => {
     const skipped = skippedWithoutPostgres || skippedWithout(...KIT_MODULES, ...modules);
     it.skipIf(skipped)(
       `shows each person their own rows with ${name}, and lets nothing outlive it${skipped}`,
-      async ({ expect }) => {
+      async () => {
         const { own, other, foreign } = environments;
         const sessionOf = async ({ groups, userGroupId }: typeof own, store: number) =>
           (await groups.mintSession({ userGroupId, viewerId: `of ${store}`, viewerProperties: { store } })).token;

@@ -3,7 +3,7 @@ import { createServer, request } from "node:http";
 import type { AddressInfo } from "node:net";
 import { text } from "node:stream/consumers";
 import { exportJWK, generateKeyPair, SignJWT } from "jose";
-import { it, onTestFinished } from "vitest";
+import { expect, it, onTestFinished } from "vitest";
 import { type Bundle, bundleOf } from "../../../cli/src/serve/bundle.ts";
 import { OperatorClient } from "../../../client/src/index.ts";
 import { recorded } from "../../support/node/releases.ts";
@@ -59,9 +59,7 @@ async function visit(
   return { status: response.statusCode, cookie, body: await text(response) };
 }
 
-it("works with the keys of a provider on another host, over an upgrade, a rollback and an upgrade again", async ({
-  expect,
-}) => {
+it("works with the keys of a provider on another host, over an upgrade, a rollback and an upgrade again", async () => {
   const { state, assertion } = await newProvider();
   const header = { "X-Assertion": await assertion(ADA) };
   let cookie = "";

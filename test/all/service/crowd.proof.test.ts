@@ -2,7 +2,7 @@ import { fork } from "node:child_process";
 import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import { setTimeout as delay } from "node:timers/promises";
-import { describe, inject, it, onTestFinished } from "vitest";
+import { describe, expect, inject, it, onTestFinished } from "vitest";
 import { issueKey } from "../../../tools/bench/service.ts";
 import type { Crowd, CrowdAnswers } from "../../proof/crowd.ts";
 import { report } from "../../proof/effort.ts";
@@ -146,7 +146,7 @@ const portOf = ({ url }: PlainService): number => Number(new URL(url).port);
 describe.skipIf(!canMeasureMemory)("crowds", () => {
   it.for(Object.keys(ATTACKS))(
     "leave the viewers of others their answers, and the service its memory: %s",
-    async (name, { expect }) => {
+    async (name) => {
       const { service, integrator, beside } = await startWithIntegrator();
       const attack = await ATTACKS[name]?.(integrator);
       if (!attack) throw new Error("There is no such attack.");
@@ -176,7 +176,7 @@ describe.skipIf(!canMeasureMemory)("crowds", () => {
     },
   );
 
-  it.for(Object.keys(HONEST_CROWDS))("are answered, if they are honest: %s", async (name, { expect }) => {
+  it.for(Object.keys(HONEST_CROWDS))("are answered, if they are honest: %s", async (name) => {
     const { service, integrator } = await startWithIntegrator();
     const crowd = await HONEST_CROWDS[name]?.(integrator);
     if (!crowd) throw new Error("There is no such crowd.");
@@ -184,7 +184,7 @@ describe.skipIf(!canMeasureMemory)("crowds", () => {
     await expect.poll(answers).toEqual({ 200: crowd.connections });
   });
 
-  it("of rotated tokens of a group keep none of its viewers waiting", async ({ expect }) => {
+  it("of rotated tokens of a group keep none of its viewers waiting", async () => {
     const { service, integrator } = await startWithIntegrator();
     await integrator.create("popular");
     const old: string[] = [];

@@ -1,6 +1,6 @@
 import { rmSync } from "node:fs";
 import { request } from "undici";
-import { inject, it, onTestFinished } from "vitest";
+import { expect, inject, it, onTestFinished } from "vitest";
 import { type Bundle, bundleOf } from "../../../cli/src/serve/bundle.ts";
 import { databasesIn, fill } from "../../../tools/bench/fill.ts";
 import { issueKey } from "../../../tools/bench/service.ts";
@@ -68,9 +68,7 @@ async function searchAll(url: string, key: string): Promise<number> {
   return calls;
 }
 
-it("1.0's database, grown large, is upgraded and rolled back under load without a failed call or a lost row", async ({
-  expect,
-}) => {
+it("1.0's database, grown large, is upgraded and rolled back under load without a failed call or a lost row", async () => {
   const before = recorded("1.0.0").worker;
   const now = bundleOf({ isNew: () => undefined });
   const state = newState();

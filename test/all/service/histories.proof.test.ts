@@ -1,6 +1,6 @@
 import { rmSync } from "node:fs";
 import fc from "fast-check";
-import { describe, it, onTestFinished } from "vitest";
+import { describe, expect, it, onTestFinished } from "vitest";
 import { type Bundle, bundleOf } from "../../../cli/src/serve/bundle.ts";
 import { type NumberedGroup, UserGroupClient, UserGroupServiceError } from "../../../client/src/index.ts";
 import { issueKey } from "../../../tools/bench/service.ts";
@@ -102,7 +102,7 @@ describe.for(RELEASES)("histories that release %s and this one have written", (r
     { minLength: 4, maxLength: 4 },
   );
 
-  it("are whole after an upgrade, a rollback in the middle and an upgrade again", async ({ expect }) => {
+  it("are whole after an upgrade, a rollback in the middle and an upgrade again", async () => {
     const [before, after] = [recorded(release).worker, now()];
     await fc.assert(
       fc.asyncProperty(arbitrary, async (phases) => {
@@ -135,9 +135,7 @@ describe.for(RELEASES)("histories that release %s and this one have written", (r
   });
 });
 
-it("searches and histories are refused with 503 while Durable Objects of 1.0.0 are there, and all that it had is answered", async ({
-  expect,
-}) => {
+it("searches and histories are refused with 503 while Durable Objects of 1.0.0 are there, and all that it had is answered", async () => {
   const service = await startSkewed([now()], recorded("1.0.0").worker);
   onTestFinished(service.stop);
   const apiKey = await issueKey(service.url, "acme");

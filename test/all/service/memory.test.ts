@@ -1,4 +1,4 @@
-import { it, onTestFinished } from "vitest";
+import { expect, it, onTestFinished } from "vitest";
 import { type PlainService, startPlainService } from "../../support/node/plain-workerd.ts";
 
 /**
@@ -56,7 +56,7 @@ function clientOf({ url, key }: PlainService) {
 
 const isRunning = (pid: number) => process.kill(pid, 0);
 
-it("answers 16 of the largest list pages at once with a small heap", async ({ expect }) => {
+it("answers 16 of the largest list pages at once with a small heap", async () => {
   const service = await startSmall();
   const { createHeavy, list, view } = clientOf(service);
   const tokens: string[] = [];

@@ -1,5 +1,5 @@
 import { rmSync } from "node:fs";
-import { inject, it, onTestFinished } from "vitest";
+import { expect, inject, it, onTestFinished } from "vitest";
 import { type Bundle, bundleOf } from "../../../cli/src/serve/bundle.ts";
 import { issueKey } from "../../../tools/bench/service.ts";
 import { report } from "../../proof/effort.ts";
@@ -17,7 +17,7 @@ const lacksCalls = (release: string) =>
 
 it.for(RELEASES)(
   "under load, deployments in steps from %s and their rollbacks fail no call, lose no write and revive no credential",
-  async (release, { expect }) => {
+  async (release) => {
     const before = recorded(release).worker;
     const now = bundleOf({ isNew: () => undefined });
     const next = await bundleWith([...GROWN_OBJECTS, ...GROWN_SESSIONS, ...GROWN_GROUPS]);

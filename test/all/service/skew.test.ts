@@ -1,5 +1,5 @@
 import { rmSync } from "node:fs";
-import { afterAll, beforeAll, describe, it, onTestFinished } from "vitest";
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import { type Bundle, bundleOf } from "../../../cli/src/serve/bundle.ts";
 import { UserGroupClient } from "../../../client/src/index.ts";
 import { issueKey } from "../../../tools/bench/service.ts";
@@ -51,7 +51,7 @@ describe.for(PAIRS)("in a gradual deployment of the release after $name", ({ now
   });
   afterAll(() => rmSync(next.folder, { recursive: true, force: true }));
 
-  it("every call of the walk is answered as planned", ({ expect }) => {
+  it("every call of the walk is answered as planned", () => {
     const refused = expected.filter((line) => !/: 20[014] $|events$/.test(line));
     expect(refused).toEqual([
       "PUT /api/user: 404 user_group_not_found",
@@ -73,24 +73,24 @@ describe.for(PAIRS)("in a gradual deployment of the release after $name", ({ now
     ]);
   });
 
-  it("sessions with max_stale_seconds answer for themselves", ({ expect }) => {
+  it("sessions with max_stale_seconds answer for themselves", () => {
     const views = expected.filter((line) => line.startsWith("a stale view"));
     expect(views).toEqual(Array(2).fill("a stale view, answered by the session: 200 "));
   });
 
-  it("its Worker gets the same answers from the next one's Durable Objects", async ({ expect }) => {
+  it("its Worker gets the same answers from the next one's Durable Objects", async () => {
     expect(await walkThrough([now], next)).toEqual(expected);
   });
 
-  it("the next release's Worker gets the same answers from its Durable Objects", async ({ expect }) => {
+  it("the next release's Worker gets the same answers from its Durable Objects", async () => {
     expect(await walkThrough([next], now)).toEqual(expected);
   });
 
-  it("both Workers answer what the other has minted, with the Durable Objects of either", async ({ expect }) => {
+  it("both Workers answer what the other has minted, with the Durable Objects of either", async () => {
     for (const objects of [now, next]) expect(await walkThrough([now, next], objects)).toEqual(expected);
   });
 
-  it("an upgrade and a rollback lose no write, revive no credential, and keep each event", async ({ expect }) => {
+  it("an upgrade and a rollback lose no write, revive no credential, and keep each event", async () => {
     const state = newState();
     onTestFinished(() => rmSync(state.folder, { recursive: true, force: true }));
     const clients = async (bundle: Bundle, apiKey?: string) => {
@@ -134,7 +134,7 @@ describe.for(PAIRS)("in a gradual deployment of the release after $name", ({ now
   });
 });
 
-it("a mint by a directory of 1.1 has no viewer_ended_ms_ago, which that does not know", async ({ expect }) => {
+it("a mint by a directory of 1.1 has no viewer_ended_ms_ago, which that does not know", async () => {
   const mintedBy = async (objects: Bundle) => {
     const { url, stop } = await startSkewed([thisRelease()], objects);
     const groups = new UserGroupClient({ url, apiKey: await issueKey(url, "acme") });

@@ -1,5 +1,5 @@
 import { connect, type Socket } from "node:net";
-import { describe, inject, it, onTestFinished } from "vitest";
+import { describe, expect, inject, it, onTestFinished } from "vitest";
 import { report } from "../../proof/effort.ts";
 import { canMeasureMemory, peakBytesOf } from "../../support/node/memory.ts";
 import { type PlainService, startPlainService } from "../../support/node/plain-workerd.ts";
@@ -83,7 +83,7 @@ const answeredCount = (service: PlainService, path: string): number =>
 describe.skipIf(!canMeasureMemory)("clients that read nothing", () => {
   it.for(Object.keys(ATTACKERS))(
     "leave one box within its memory, and its other callers their answers: %s",
-    async (name, { expect }) => {
+    async (name) => {
       const service = await startPlainService();
       onTestFinished(service.stop);
       const attacker = await ATTACKERS[name]?.(service);

@@ -1,5 +1,5 @@
 import { Agent, request } from "undici";
-import { afterAll, beforeAll, inject, it, onTestFinished } from "vitest";
+import { afterAll, beforeAll, expect, inject, it, onTestFinished } from "vitest";
 import { report } from "../../proof/effort.ts";
 import { type PlainService, startPlainService } from "../../support/node/plain-workerd.ts";
 
@@ -52,37 +52,34 @@ async function tokensOfAnother(): Promise<string[]> {
   return tokens;
 }
 
-it.for(Object.entries(BODIES))(
-  "lets another customer's views pass while one key sends %s",
-  async ([name, body], { expect }) => {
-    const tokens = await tokensOfAnother();
-    const of = new Agent({ connections: IN_FLIGHT });
-    onTestFinished(() => of.destroy());
-    const statuses = new Map<number, number>();
-    let parsed = 0;
-    const senders = Array.from({ length: IN_FLIGHT }, async () => {
-      while (parsed < ANSWERS) {
-        const { status } = await call("PUT", "/api/user", { token: service.key, body, of });
-        statuses.set(status, (statuses.get(status) ?? 0) + 1);
-        if (status === 422) parsed += 1;
-      }
-    });
-    const times: number[] = [];
+it.for(Object.entries(BODIES))("lets another customer's views pass while one key sends %s", async ([name, body]) => {
+  const tokens = await tokensOfAnother();
+  const of = new Agent({ connections: IN_FLIGHT });
+  onTestFinished(() => of.destroy());
+  const statuses = new Map<number, number>();
+  let parsed = 0;
+  const senders = Array.from({ length: IN_FLIGHT }, async () => {
     while (parsed < ANSWERS) {
-      const startedAt = performance.now();
-      const token = tokens[times.length % VIEWED] ?? "";
-      expect((await call("GET", "/api/viewer", { token })).status).toBe(200);
-      times.push(performance.now() - startedAt);
+      const { status } = await call("PUT", "/api/user", { token: service.key, body, of });
+      statuses.set(status, (statuses.get(status) ?? 0) + 1);
+      if (status === 422) parsed += 1;
     }
-    await Promise.all(senders);
-    const middle = times.toSorted((a, b) => a - b)[Math.floor(times.length / 2)] ?? 0;
-    report(`beside ${name}`, {
-      views: times.length,
-      "microseconds of a view, in the middle": Math.round(middle * 1000),
-    });
-    // Nothing but refusals: of the body, because too many are unfinished, or because a slow machine needs 10 s for all of them.
-    expect([...statuses.keys()].filter((status) => ![408, 422, 429, 503].includes(status))).toEqual([]);
-    // Without turns, a view waits for all bodies in flight: one passes while 200 are answered.
-    expect(times.length).toBeGreaterThan(ANSWERS / 20);
-  },
-);
+  });
+  const times: number[] = [];
+  while (parsed < ANSWERS) {
+    const startedAt = performance.now();
+    const token = tokens[times.length % VIEWED] ?? "";
+    expect((await call("GET", "/api/viewer", { token })).status).toBe(200);
+    times.push(performance.now() - startedAt);
+  }
+  await Promise.all(senders);
+  const middle = times.toSorted((a, b) => a - b)[Math.floor(times.length / 2)] ?? 0;
+  report(`beside ${name}`, {
+    views: times.length,
+    "microseconds of a view, in the middle": Math.round(middle * 1000),
+  });
+  // Nothing but refusals: of the body, because too many are unfinished, or because a slow machine needs 10 s for all of them.
+  expect([...statuses.keys()].filter((status) => ![408, 422, 429, 503].includes(status))).toEqual([]);
+  // Without turns, a view waits for all bodies in flight: one passes while 200 are answered.
+  expect(times.length).toBeGreaterThan(ANSWERS / 20);
+});

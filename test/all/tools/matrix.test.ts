@@ -1,5 +1,5 @@
 import { readdirSync, readFileSync } from "node:fs";
-import { describe, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { CONSUMERS } from "../../../tools/matrix/consumers.ts";
 import { consumerOutcome, type TestRun } from "../../../tools/matrix/outcomes.ts";
 import { lastRunsIn, TABLE, tableOf } from "../../../tools/matrix/table.ts";
@@ -33,11 +33,11 @@ describe("the outcome of a consumer", () => {
       "if a test says what is missing",
       [run("skipped", "nginx > a, skipped: nginx is missing"), run("skipped")],
     ],
-  ] as const)("is %s %s", ([state, , runs], { expect }) => {
+  ] as const)("is %s %s", ([state, , runs]) => {
     expect(consumerOutcome(consumer, runs)).toMatchObject({ state });
   });
 
-  it("names what is missing, and what failed", ({ expect }) => {
+  it("names what is missing, and what failed", () => {
     expect(consumerOutcome(consumer, [run("skipped", "nginx > a, skipped: nginx is missing")]).detail).toBe(
       "nginx is missing",
     );
@@ -46,23 +46,23 @@ describe("the outcome of a consumer", () => {
 });
 
 describe("consumers.md", () => {
-  it("has the table of the list and of its last runs", ({ expect }) => {
+  it("has the table of the list and of its last runs", () => {
     expect(TABLE.exec(PAGE)?.[0]).toBe(tableOf(CONSUMERS, LAST_RUNS));
   });
 
-  it("names every file of its recipes", ({ expect }) => {
+  it("names every file of its recipes", () => {
     expect(readdirSync("examples/consumers").filter((file) => !PAGE.includes(`examples/consumers/${file}`))).toEqual(
       [],
     );
   });
 
-  it("calls no consumer connected that has never run", ({ expect }) => {
+  it("calls no consumer connected that has never run", () => {
     const never = CONSUMERS.filter(({ name, verdict, tests }) => (verdict === "works" || tests) && !LAST_RUNS[name]);
     expect(never.map(({ name }) => name)).toEqual([]);
     expect(CONSUMERS.filter(({ verdict, tests }) => verdict === "works" && !tests)).toEqual([]);
   });
 
-  it("has one row for each name", ({ expect }) => {
+  it("has one row for each name", () => {
     const names = CONSUMERS.map(({ name }) => name);
     expect(names.toSorted()).toEqual([...new Set(names)].toSorted());
   });
@@ -71,12 +71,12 @@ describe("consumers.md", () => {
 describe("npm run matrix", () => {
   const matrix = (...args: string[]) => outcomeOf(runNode(".", ["tools/matrix.ts", ...args]));
 
-  it("names the consumers that it knows if it does not know one", async ({ expect }) => {
+  it("names the consumers that it knows if it does not know one", async () => {
     const { stderr } = await matrix("nginx", "gopher");
     expect(stderr).toMatch(/^No test runs gopher\.[\s\S]*\bHasura\b/);
   });
 
-  it("connects a consumer, and counts", async ({ expect }) => {
+  it("connects a consumer, and counts", async () => {
     const { status, stdout } = await matrix("express-oauth2-jwt-bearer");
     expect(stdout).toMatch(/^express-oauth2-jwt-bearer +1[.\d]+ +worked\n\n1 worked, 0 failed, 0 skipped$/m);
     expect(status).toBe(0);

@@ -1,7 +1,7 @@
 import { spawnSync } from "node:child_process";
 import { cpSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { describe, it, onTestFinished } from "vitest";
+import { describe, expect, it, onTestFinished } from "vitest";
 import { bundleOf } from "../../../cli/src/serve/bundle.ts";
 import { OperatorClient, UserGroupClient } from "../../../client/src/index.ts";
 import { outcomeOf, startCommand } from "../../support/node/commands.ts";
@@ -28,7 +28,7 @@ async function seenAt(url: string, { key, admin, token, supersededToken }: WalkC
   });
 }
 
-it.for(RELEASES)("release %s is not recorded again, also when its folder is gone", (version, { expect }) => {
+it.for(RELEASES)("release %s is not recorded again, also when its folder is gone", (version) => {
   const copy = freshCopy();
   onTestFinished(() => removeCopy(copy));
   const file = join(copy, "package.json");
@@ -40,7 +40,7 @@ it.for(RELEASES)("release %s is not recorded again, also when its folder is gone
 });
 
 describe.for(RELEASES)("release %s", (release) => {
-  it("has its databases taken, with every credential, group and event", async ({ expect }) => {
+  it("has its databases taken, with every credential, group and event", async () => {
     const { folder, secrets, credentials } = recorded(release);
     const state = join(newFolder(), "state");
     cpSync(join(folder, "state"), state, { recursive: true });
@@ -63,7 +63,7 @@ describe.for(RELEASES)("release %s", (release) => {
     expect(await seenAt(other.url, credentials)).toEqual(seen);
   });
 
-  it("lets an operator with the role backup change nothing, also after a rollback", async ({ expect }) => {
+  it("lets an operator with the role backup change nothing, also after a rollback", async () => {
     const { worker } = recorded(release);
     const now = bundleOf({ isNew: () => undefined });
     const state = newState();
@@ -96,7 +96,7 @@ describe.for(RELEASES)("release %s", (release) => {
     }
   });
 
-  it("works beside this one in a gradual deployment", async ({ expect }) => {
+  it("works beside this one in a gradual deployment", async () => {
     const { worker, steps } = recorded(release);
     const now = bundleOf({ isNew: () => undefined });
     for (const [ofWorker, ofObjects] of [

@@ -1,6 +1,6 @@
 import { env } from "cloudflare:workers";
 import { UnsecuredJWT } from "jose";
-import { describe, it, vi } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { call } from "../../support/client.ts";
 import { NOW } from "../../support/clock.ts";
 import {
@@ -29,7 +29,7 @@ const isLedToSignIn = ({ status, headers }: { status: number; headers: Headers }
 const lastLine = () => logLines.findLast(({ path }) => path !== undefined) ?? {};
 
 describe("the page on which to sign in", () => {
-  it("offers to continue as the operator whom the company names", async ({ expect }) => {
+  it("offers to continue as the operator whom the company names", async () => {
     await issueByEmail();
     const { get } = await newEmployee("ADA@example.com");
     const { status, body } = await get(`${SIGN_IN}?next=%2Fconsole%2Fsessions`);
@@ -40,7 +40,7 @@ describe("the page on which to sign in", () => {
     expect(body).toContain('name="operator_key"');
   });
 
-  it("says so of a person who is no operator, or no longer", async ({ expect }) => {
+  it("says so of a person who is no operator, or no longer", async () => {
     const employee = await newEmployee();
     const saysNobody = async () => {
       const { body } = await employee.get(SIGN_IN);
@@ -53,7 +53,7 @@ describe("the page on which to sign in", () => {
     expect(await saysNobody()).toEqual([true, false]);
   });
 
-  it("asks for a key alone without an assertion, and where no company is set up", async ({ expect }) => {
+  it("asks for a key alone without an assertion, and where no company is set up", async () => {
     await issueByEmail();
     const employee = await newEmployee();
     const elsewhere = await employee.get(SIGN_IN, { env });
@@ -65,7 +65,7 @@ describe("the page on which to sign in", () => {
     expect(body).not.toContain("Continue as");
   });
 
-  it("shows hostile names and addresses as text", async ({ expect }) => {
+  it("shows hostile names and addresses as text", async () => {
     const email = "a'&lt;b`{|}~@example.com";
     await issueByEmail(email.replaceAll(";", ""), { name: '<script>alert("1")</script>' });
     const { get } = await newEmployee(email.replaceAll(";", ""));
@@ -77,7 +77,7 @@ describe("the page on which to sign in", () => {
 });
 
 describe("continuing", () => {
-  it("starts a session of the operator, with its name and role in pages, events and the log", async ({ expect }) => {
+  it("starts a session of the operator, with its name and role in pages, events and the log", async () => {
     const id = await issueByEmail();
     const employee = await newEmployee();
     const { status, headers } = await employee.continueAs(ADA, "?next=%2Fconsole%2Fsessions%3Fdone%3Dended");
@@ -101,7 +101,7 @@ describe("continuing", () => {
     expect(ada.last_used_at).not.toBeNull();
   });
 
-  it("needs the person whom the page has named", async ({ expect }) => {
+  it("needs the person whom the page has named", async () => {
     await issueByEmail();
     await issueByEmail("eve@example.com", { name: "eve" });
     const employee = await newEmployee("eve@example.com");
@@ -113,7 +113,7 @@ describe("continuing", () => {
     }
   });
 
-  it("needs a valid operator, and works again for one that is issued again", async ({ expect }) => {
+  it("needs a valid operator, and works again for one that is issued again", async () => {
     const id = await issueByEmail();
     const employee = await newEmployee();
     await call("DELETE", `/api/operators/${id}`, { credential: operator });
@@ -124,7 +124,7 @@ describe("continuing", () => {
     expect((await employee.continueAs()).status).toBe(303);
   });
 
-  it("is for those with a key too, and their key works as before", async ({ expect }) => {
+  it("is for those with a key too, and their key works as before", async () => {
     const body = { name: "ada", role: "viewer", email: ADA };
     const { key } = (await call("POST", "/api/operators", { credential: operator, body })).body;
     const employee = await newEmployee();
@@ -138,7 +138,7 @@ describe("continuing", () => {
     }
   });
 
-  it("is limited by the person, as the calls of a key are", async ({ expect }) => {
+  it("is limited by the person, as the calls of a key are", async () => {
     await issueByEmail();
     const employee = await newEmployee();
     employee.provider.env.OPERATOR_LIMIT = limiter(2);
@@ -148,7 +148,7 @@ describe("continuing", () => {
     expect((await employee.get(SIGN_IN)).body).not.toContain("Continue as");
   });
 
-  it("gives each of ten requests at the same time a session", async ({ expect }) => {
+  it("gives each of ten requests at the same time a session", async () => {
     await issueByEmail();
     const { provider } = await newEmployee();
     const employees = await Promise.all(Array.from({ length: 10 }, () => newEmployee(ADA, provider)));
@@ -170,7 +170,7 @@ const FORGED: [what: string, make: (pair: ProviderPair) => Promise<string>, reas
 ];
 
 describe.for(FORGED)("an assertion %s", ([, make, reason]) => {
-  it("is offered nothing, starts no session, and goes on with none", async ({ expect }) => {
+  it("is offered nothing, starts no session, and goes on with none", async () => {
     const employee = await signedInEmployee();
     const forged = { [SSO_HEADER]: await make(employee.provider.pairs[0] as ProviderPair) };
     const valid = employee.assertion;
@@ -186,7 +186,7 @@ describe.for(FORGED)("an assertion %s", ([, make, reason]) => {
   });
 });
 
-it("two assertions in one request are none: the proxy has to replace what a client sends", async ({ expect }) => {
+it("two assertions in one request are none: the proxy has to replace what a client sends", async () => {
   const employee = await signedInEmployee();
   const [own, other] = [employee.assertion[SSO_HEADER] ?? "", await signed(await newPair("x"), claimsOf(ADA))];
   for (const [first, second] of [
@@ -201,7 +201,7 @@ it("two assertions in one request are none: the proxy has to replace what a clie
 });
 
 describe("a session that began with an assertion", () => {
-  it("needs a valid one in each request", async ({ expect }) => {
+  it("needs a valid one in each request", async () => {
     vi.useFakeTimers({ now: NOW, toFake: ["Date"] });
     const employee = await signedInEmployee();
     vi.setSystemTime(NOW.getTime() + 10 * MINUTE_MS);
@@ -215,7 +215,7 @@ describe("a session that began with an assertion", () => {
     expect(lastLine().problem).toBe("The assertion of this request is missing, or no company sign-in is set up.");
   });
 
-  it("is refused on every page, and takes no form", async ({ expect }) => {
+  it("is refused on every page, and takes no form", async () => {
     await issueKey();
     const employee = await signedInEmployee();
     employee.assertion = {};
@@ -226,14 +226,14 @@ describe("a session that began with an assertion", () => {
     }
   });
 
-  it("is refused when the deployment has the company's sign-in no more", async ({ expect }) => {
+  it("is refused when the deployment has the company's sign-in no more", async () => {
     const employee = await signedInEmployee();
     expect(await employee.get(PAGE, { env })).toSatisfy(isLedToSignIn);
     const { SSO_AUDIENCE: _, ...without } = employee.provider.env;
     expect(await employee.get(PAGE, { env: without as Env })).toSatisfy(isLedToSignIn);
   });
 
-  it("is refused with an assertion for another person, or another address of the same one", async ({ expect }) => {
+  it("is refused with an assertion for another person, or another address of the same one", async () => {
     const employee = await signedInEmployee();
     await issueByEmail("eve@example.com", { name: "eve" });
     for (const email of ["eve@example.com", "ada.lovelace@example.com"]) {
@@ -245,7 +245,7 @@ describe("a session that began with an assertion", () => {
     expect(await isSignedIn(employee)).toBe(true);
   });
 
-  it("ends at once with its operator", async ({ expect }) => {
+  it("ends at once with its operator", async () => {
     const employee = await signedInEmployee();
     await call("DELETE", `/api/operators/${employee.id}`, { credential: operator });
     expect(await isSignedIn(employee)).toBe(false);
@@ -256,7 +256,7 @@ describe("a session that began with an assertion", () => {
     expect(await isSignedIn(employee)).toBe(true);
   });
 
-  it("ends with the grace of an operator whose key was rolled, who continues as the successor", async ({ expect }) => {
+  it("ends with the grace of an operator whose key was rolled, who continues as the successor", async () => {
     vi.useFakeTimers({ now: NOW, toFake: ["Date"] });
     const employee = await signedInEmployee({ key: true });
     await call("POST", `/api/operators/${employee.id}/roll`, { credential: operator, body: { grace_seconds: 60 } });
@@ -268,7 +268,7 @@ describe("a session that began with an assertion", () => {
     expect(lastLine()).toMatchObject({ operator_id: employee.id + 1 });
   });
 
-  it("shows what was typed when the assertion has ended, and nobody's frame", async ({ expect }) => {
+  it("shows what was typed when the assertion has ended, and nobody's frame", async () => {
     await issueKey();
     const employee = await signedInEmployee();
     employee.assertion = {};
@@ -276,7 +276,7 @@ describe("a session that began with an assertion", () => {
     expect([status, body.includes("beta"), body.includes("<bdi>ada</bdi>")]).toEqual([401, true, false]);
   });
 
-  it("signs out, and is listed as others are", async ({ expect }) => {
+  it("signs out, and is listed as others are", async () => {
     const employee = await signedInEmployee();
     expect((await employee.get(PAGE)).body).toContain("this one");
     const { headers } = await employee.send("/console/sign-out");
@@ -286,20 +286,17 @@ describe("a session that began with an assertion", () => {
 });
 
 describe("its sign-out", () => {
-  it.for(["nobody", "eve@example.com"])(
-    "ends it, too, when the company names %s by then",
-    async (email, { expect }) => {
-      const employee = await signedInEmployee();
-      const own = employee.assertion;
-      employee.assertion = email === "nobody" ? {} : await employee.provider.headersFor(email);
-      const { headers } = await employee.send("/console/sign-out");
-      expect(headers.get("Set-Cookie")).toMatch(/^console=; Max-Age=0/);
-      employee.assertion = own;
-      expect(await isSignedIn(employee)).toBe(false);
-    },
-  );
+  it.for(["nobody", "eve@example.com"])("ends it, too, when the company names %s by then", async (email) => {
+    const employee = await signedInEmployee();
+    const own = employee.assertion;
+    employee.assertion = email === "nobody" ? {} : await employee.provider.headersFor(email);
+    const { headers } = await employee.send("/console/sign-out");
+    expect(headers.get("Set-Cookie")).toMatch(/^console=; Max-Age=0/);
+    employee.assertion = own;
+    expect(await isSignedIn(employee)).toBe(false);
+  });
 
-  it("takes no form of another session or page then", async ({ expect }) => {
+  it("takes no form of another session or page then", async () => {
     const employee = await signedInEmployee();
     const own = employee.assertion;
     employee.assertion = {};
@@ -314,7 +311,7 @@ describe("its sign-out", () => {
 });
 
 describe("its cookie", () => {
-  it("is that of no session that needs no assertion, and of no other person", async ({ expect }) => {
+  it("is that of no session that needs no assertion, and of no other person", async () => {
     const employee = await signedInEmployee();
     const [id, secret, , mac] = employee.cookie.split(".");
     const eve = btoa("eve@example.com").replaceAll("=", "");
@@ -333,7 +330,7 @@ describe("its cookie", () => {
       }
   });
 
-  it("is stored as a hash, without the address", async ({ expect }) => {
+  it("is stored as a hash, without the address", async () => {
     const employee = await signedInEmployee();
     const rows = await inRegistry(({ sql }) => sql.exec("SELECT * FROM console_sessions").toArray());
     expect(rows).toHaveLength(1);
@@ -375,7 +372,7 @@ const everything = async () => {
 };
 
 describe.for(KEY_FORMS)("where a page asks for the operator's key, $name", (route) => {
-  it("takes an assertion of the last 15 minutes in its place", async ({ expect }) => {
+  it("takes an assertion of the last 15 minutes in its place", async () => {
     const employee = await newAdmin();
     vi.setSystemTime(NOW.getTime() + 15 * MINUTE_MS);
     employee.assertion = await employee.provider.headersFor(ADA, { iat: NOW.getTime() / 1000 });
@@ -390,7 +387,7 @@ describe.for(KEY_FORMS)("where a page asks for the operator's key, $name", (rout
       expect([status, CREDENTIAL_PATTERN.test(body)]).toEqual([200, true]);
   });
 
-  it("refuses an older one, whatever key comes with it", async ({ expect }) => {
+  it("refuses an older one, whatever key comes with it", async () => {
     const employee = await newAdmin();
     const key = await issueOperator("admin", { name: "ben" });
     const before = await everything();
@@ -415,7 +412,7 @@ describe.for(KEY_FORMS)("where a page asks for the operator's key, $name", (rout
 });
 
 describe("the pages of operators", () => {
-  it("show emails, and who has no key", async ({ expect }) => {
+  it("show emails, and who has no key", async () => {
     await issueByEmail();
     await issueByEmail("ben@example.com", { name: "ben", key: true });
     const visitor = await signIn(await issueOperator("admin", { name: "carol" }));
@@ -432,7 +429,7 @@ describe("the pages of operators", () => {
     expect((await visitor.get("/console/operators/issue")).body).not.toContain('name="email"');
   });
 
-  it("issue an operator without a key, and name what is wrong with an address", async ({ expect }) => {
+  it("issue an operator without a key, and name what is wrong with an address", async () => {
     const employee = await signedInEmployee();
     expect((await employee.get("/console/operators/issue")).body).toContain('name="email"');
     const fields = { name: "ben", role: "support", no_key: "yes" };

@@ -1,4 +1,4 @@
-import { describe, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { typedTexts } from "../../../src/http/console/components/content.ts";
 import { beginningOf, plainText, relativeTime } from "../../../src/http/console/components/text.tsx";
 import { browserName } from "../../../src/http/console/pages/sign-in.tsx";
@@ -19,7 +19,7 @@ describe("a time", () => {
     [-59 * DAY, "59 days ago"],
     [-61 * DAY, "2 months ago"],
     [-800 * DAY, "2 years ago"],
-  ] as const)("%i ms from now is %s", ([distance, text], { expect }) => {
+  ] as const)("%i ms from now is %s", ([distance, text]) => {
     expect(relativeTime(NOW + distance, NOW)).toBe(text);
   });
 });
@@ -33,11 +33,11 @@ it.for([
   ["Mozilla/5.0 (iPhone; CPU iPhone OS 18_0 like Mac OS X) Version/18.0 Mobile/15E148 Safari/604.1", "Safari on iOS"],
   ["Mozilla/5.0 (Linux; Android 15) AppleWebKit/537.36 Chrome/142.0 Mobile Safari/537.36", "Chrome on Android"],
   ["<script>alert(1)</script>", "A browser"],
-] as const)("names the browser of %s", ([userAgent, name], { expect }) => {
+] as const)("names the browser of %s", ([userAgent, name]) => {
   expect(browserName(userAgent)).toBe(name);
 });
 
-it("keeps what people typed, and no credential, token of a form or choice", ({ expect }) => {
+it("keeps what people typed, and no credential, token of a form or choice", () => {
   const form = new URLSearchParams({
     name: "Acme",
     reason: "has ugk_customer_AQJr in it",
@@ -55,11 +55,11 @@ it.for([
     "🏴\u{e0067}\u{e0062}\u{e0065}\u{e006e}\u{e0067}\u{e007f}",
   ],
   ["a\u200db 😀\u200d", "a[U+200D]b 😀[U+200D]"],
-] as const)("marks what nobody sees, and leaves joined emoji: %s", ([text, shown], { expect }) => {
+] as const)("marks what nobody sees, and leaves joined emoji: %s", ([text, shown]) => {
   expect(plainText(text)).toBe(shown);
 });
 
-it("cuts a text between what people see as characters", ({ expect }) => {
+it("cuts a text between what people see as characters", () => {
   expect(beginningOf("ab", 2)).toBe("ab");
   expect(beginningOf(`ab${"👩🏽‍🚀".repeat(2)}`, 10)).toBe("ab👩🏽‍🚀…");
   expect(beginningOf("👩🏽‍🚀".repeat(2), 10)).toBe("👩🏽‍🚀…");

@@ -1,5 +1,5 @@
 import { env } from "cloudflare:workers";
-import { describe, it, vi } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { call } from "../../support/client.ts";
 import { signIn } from "../../support/console.ts";
 import { inEnvironment, issueKey, issueOperator, newIntegrator, operator } from "../../support/states.ts";
@@ -44,7 +44,7 @@ async function suspendIn(workspace: string, operatorKey: string, reason: string)
 }
 
 describe("what an operator has done", () => {
-  it("is on their page, of all environments in the order of time, with names and reasons", async ({ expect }) => {
+  it("is on their page, of all environments in the order of time, with names and reasons", async () => {
     const { visitor, operatorKey } = await newVisitor("support");
     for (const [workspace, reason] of [
       ["globex", "unpaid"],
@@ -59,7 +59,7 @@ describe("what an operator has done", () => {
     expect(body).toContain("2 changes in 2 of 3 environments. Searched: all.");
   });
 
-  it("is not said to be nothing where an environment does not answer, and the others are read", async ({ expect }) => {
+  it("is not said to be nothing where an environment does not answer, and the others are read", async () => {
     const { visitor, operatorKey } = await newVisitor("support");
     for (const workspace of ["globex", "initech", "hooli"]) await suspendIn(workspace, operatorKey, "unpaid");
     const broken = envWith({
@@ -86,31 +86,28 @@ describe("what an operator has done", () => {
   it.for([
     [7, 1],
     [500, 4],
-  ] as const)(
-    "is found in the last of %d environments, of which %d pages ask all",
-    async ([count, pages], { expect }) => {
-      const { visitor, operatorKey } = await newVisitor("support");
-      await inRegistry(({ sql }) => {
-        for (let id = 2; id < count; id += 1)
-          sql.exec("INSERT INTO environments (id, name, created_at) VALUES (?, ?, 1)", id, `empty-${id}/Testing`);
-      });
-      await suspendIn("late", operatorKey, "unpaid");
-      const read: string[] = [];
-      for (let path = "/console/operators/1/about"; path !== ""; ) {
-        const { body } = await visitor.get(path);
-        path = linkIn(body, "Ask further environments");
-        expect(/No event|Searched: all/.test(body)).toBe(path === "" && pages === 1);
-        read.push(...linesIn(body), "page");
-      }
-      expect(read).toEqual([
-        ...Array<string>(pages - 1).fill("page"),
-        "Suspended First of late: unpaidlate/Testing · first",
-        "page",
-      ]);
-    },
-  );
+  ] as const)("is found in the last of %d environments, of which %d pages ask all", async ([count, pages]) => {
+    const { visitor, operatorKey } = await newVisitor("support");
+    await inRegistry(({ sql }) => {
+      for (let id = 2; id < count; id += 1)
+        sql.exec("INSERT INTO environments (id, name, created_at) VALUES (?, ?, 1)", id, `empty-${id}/Testing`);
+    });
+    await suspendIn("late", operatorKey, "unpaid");
+    const read: string[] = [];
+    for (let path = "/console/operators/1/about"; path !== ""; ) {
+      const { body } = await visitor.get(path);
+      path = linkIn(body, "Ask further environments");
+      expect(/No event|Searched: all/.test(body)).toBe(path === "" && pages === 1);
+      read.push(...linesIn(body), "page");
+    }
+    expect(read).toEqual([
+      ...Array<string>(pages - 1).fill("page"),
+      "Suspended First of late: unpaidlate/Testing · first",
+      "page",
+    ]);
+  });
 
-  it("is one line for equal changes, which leads to each, and names the changed properties", async ({ expect }) => {
+  it("is one line for equal changes, which leads to each, and names the changed properties", async () => {
     const { visitor, operatorKey, tokenOf } = await newVisitor("support");
     for (let n = 1; n <= 60; n += 1) await tokenOf(`g${n}`);
     for (let n = 1; n <= 60; n += 1) {
@@ -136,7 +133,7 @@ describe("what an operator has done", () => {
 });
 
 describe("a line", () => {
-  it("of one group counts its changes, and ends of two people are two lines", async ({ expect }) => {
+  it("of one group counts its changes, and ends of two people are two lines", async () => {
     const { visitor, key, tokenOf } = await newVisitor();
     await tokenOf("acme");
     for (const reason of ["one", "one", "one"])
@@ -154,7 +151,7 @@ describe("a line", () => {
     ]);
   });
 
-  it("names properties with joined emoji, and says where there may be more", async ({ expect }) => {
+  it("names properties with joined emoji, and says where there may be more", async () => {
     const { visitor, tokenOf } = await newVisitor();
     await tokenOf("acme");
     const names = ["👨‍👩‍👧 family", ...Array.from({ length: 20 }, (_, n) => `p${n}`)];
@@ -166,7 +163,7 @@ describe("a line", () => {
 });
 
 describe("the events of all environments", () => {
-  it("go on to further environments from a later page, too", async ({ expect }) => {
+  it("go on to further environments from a later page, too", async () => {
     const { visitor, tokenOf } = await newVisitor();
     for (let n = 0; n < 60; n += 1) await tokenOf(`g${n}`);
     await inRegistry(({ sql }) => {
@@ -181,7 +178,7 @@ describe("the events of all environments", () => {
     expect(linesIn(further.body)).toEqual(["Created Late by the API key backendlate/Testing · late"]);
   });
 
-  it("go on from page to page without a gap or a repeat, also of one moment", async ({ expect }) => {
+  it("go on from page to page without a gap or a repeat, also of one moment", async () => {
     vi.useFakeTimers({ now: Date.now(), toFake: ["Date"] });
     const { visitor } = await newVisitor();
     for (const workspace of ["globex", "initech", "hooli"]) {
@@ -202,7 +199,7 @@ describe("the events of all environments", () => {
     expect([found.length, new Set(found).size]).toEqual([120, 120]);
   });
 
-  it("have the deployment's own, of 7 and of 30 days by a click", async ({ expect }) => {
+  it("have the deployment's own, of 7 and of 30 days by a click", async () => {
     const { visitor } = await newVisitor();
     const { body } = await visitor.get("/console/events");
     expect(linesIn(body).join()).toMatch(/Issued the operator ada viewer.*Created the environment acme\/Testing/);
@@ -218,7 +215,7 @@ describe("the events of all environments", () => {
     expect(cut).toContain("No event is like that");
   });
 
-  it("refuse a key or a number of a group without its environment", async ({ expect }) => {
+  it("refuse a key or a number of a group without its environment", async () => {
     const { visitor } = await newVisitor();
     for (const query of ["actor=api_key:1", "team_id=1", "environment=x", "cursor=1", "further=0", "days=8"])
       expect([query, (await visitor.get(`/console/events?${query}`)).status]).toEqual([query, 422]);
@@ -226,9 +223,7 @@ describe("the events of all environments", () => {
 });
 
 describe("the page of what needs attention", () => {
-  it("has keys and operators that end or have ended, by time, none that was rolled, and silent environments", async ({
-    expect,
-  }) => {
+  it("has keys and operators that end or have ended, by time, none that was rolled, and silent environments", async () => {
     const { visitor } = await newVisitor();
     const issue = (name: string, days: number) => issueKey({ name, expires_in_seconds: days * 86_400 });
     await issue("in three weeks", 21);
@@ -252,7 +247,7 @@ describe("the page of what needs attention", () => {
 });
 
 describe("events", () => {
-  it("are shown newest first, filtered and paged by the URL", async ({ expect }) => {
+  it("are shown newest first, filtered and paged by the URL", async () => {
     const { visitor, tokenOf, key } = await newVisitor("viewer");
     for (let n = 0; n < 60; n += 1) await tokenOf(`g${n}`);
     await call("PUT", "/api/user_groups/8", { credential: key, body: { suspended: true, reason: "unpaid" } });
@@ -277,7 +272,7 @@ describe("events", () => {
     expect(deployment.body.match(/<b>Created the environment<\/b>/g)).toHaveLength(1);
   });
 
-  it("are filtered by days in UTC, of which the last one counts", async ({ expect }) => {
+  it("are filtered by days in UTC, of which the last one counts", async () => {
     const { visitor, tokenOf } = await newVisitor("viewer");
     await tokenOf("acme");
     const day = (days: number) => new Date(Date.now() + days * 86_400_000).toISOString().slice(0, 10);
@@ -286,7 +281,7 @@ describe("events", () => {
     expect([await countOf(`until=${day(-1)}`), await countOf(`since=${day(1)}`)]).toEqual([0, 0]);
   });
 
-  it("of one group are found behind a thousand others, from the group's page on", async ({ expect }) => {
+  it("of one group are found behind a thousand others, from the group's page on", async () => {
     const { visitor, tokenOf, put } = await newVisitor("viewer");
     await tokenOf("acme");
     await addEventsOfOthers(1500);
@@ -300,7 +295,7 @@ describe("events", () => {
     }
   });
 
-  it("are searched on by the page itself, over thousands that the filter leaves out", async ({ expect }) => {
+  it("are searched on by the page itself, over thousands that the filter leaves out", async () => {
     const { visitor, tokenOf } = await newVisitor("viewer");
     await tokenOf("acme");
     await addEventsOfOthers(5500);
@@ -308,9 +303,7 @@ describe("events", () => {
     expect([body.match(/<b>Created<\/b>/g), body.includes('rel="next"')]).toEqual([["<b>Created</b>"], false]);
   });
 
-  it("that take too long to search end with the day up to which they were searched, and a link onward", async ({
-    expect,
-  }) => {
+  it("that take too long to search end with the day up to which they were searched, and a link onward", async () => {
     const { visitor, tokenOf, put } = await newVisitor("viewer");
     await tokenOf("acme");
     await addEventsOfOthers(5500);

@@ -1,4 +1,4 @@
-import { describe, it, vi } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { call } from "../../support/client.ts";
 import { CONSOLE_ROUTES, signIn, visitorOf } from "../../support/console.ts";
 import { CREDENTIAL_PATTERN } from "../../support/credential-pattern.ts";
@@ -24,7 +24,7 @@ async function newVisitor(role: "viewer" | "support" | "admin" = "admin", fields
 }
 
 describe("the list of groups", () => {
-  it("is filtered by prefix and state, and goes on with a link", async ({ expect }) => {
+  it("is filtered by prefix and state, and goes on with a link", async () => {
     const { visitor, tokenOf, put } = await newVisitor();
     for (let number = 1; number <= 60; number += 1) await tokenOf(`b-${String(number).padStart(2, "0")}`);
     await put({ user_group_id: "b-07", suspended: true });
@@ -42,7 +42,7 @@ describe("the list of groups", () => {
     expect(new Set(suspended.body.match(/b-\d\d/g))).toEqual(new Set(["b-07"]));
   });
 
-  it("continues a search with a link of its own, and another one from its first page", async ({ expect }) => {
+  it("continues a search with a link of its own, and another one from its first page", async () => {
     const { visitor, tokenOf } = await newVisitor();
     for (let number = 1; number <= 60; number += 1) await tokenOf(`b-${number}`);
     const { body } = await visitor.get(`${ENVIRONMENT}/groups?search=b-`);
@@ -52,7 +52,7 @@ describe("the list of groups", () => {
     expect((await visitor.get(link.replace("search=b-", "search=b"))).status).toBe(422);
   });
 
-  it("says since when each group is suspended or deleted, in the lists of these", async ({ expect }) => {
+  it("says since when each group is suspended or deleted, in the lists of these", async () => {
     const { visitor, key } = await newVisitor();
     const timeIn = async (state: string) => {
       const { body } = await visitor.get(`${ENVIRONMENT}/groups?state=${state}`);
@@ -73,7 +73,7 @@ describe("the list of groups", () => {
     ["search=acme&search=globex", "search"],
     ["search=%FF", "search"],
     ["unknown=1", "unknown"],
-  ])("is refused as the API refuses it: %s", async ([query, field], { expect }) => {
+  ])("is refused as the API refuses it: %s", async ([query, field]) => {
     const { visitor } = await newVisitor();
     const refused = await call("GET", `/api/user_groups${inEnvironment()}&${query}`, { credential: operator });
     const [issue] = refused.body.error.issues;
@@ -84,7 +84,7 @@ describe("the list of groups", () => {
     expect(body).not.toContain("No groups yet");
   });
 
-  it("says what is wrong with a filter, at its field", async ({ expect }) => {
+  it("says what is wrong with a filter, at its field", async () => {
     const { visitor } = await newVisitor();
     const { status, body } = await visitor.get(`${ENVIRONMENT}/groups?state=deleted&search=a&user_group_id_prefix=a`);
     expect(status).toBe(422);
@@ -100,7 +100,7 @@ describe("every page of a list", () => {
     `${ENVIRONMENT}/groups`,
     `${ENVIRONMENT}/keys`,
     `${ENVIRONMENT}/keys/1/about`,
-  ])("refuses a cursor that it has not given, and a field that is given twice: %s", async (path, { expect }) => {
+  ])("refuses a cursor that it has not given, and a field that is given twice: %s", async (path) => {
     const { visitor } = await newVisitor();
     expect((await visitor.get(path)).status).toBe(200);
     for (const query of ["cursor=%22%3E", "cursor=1&cursor=1", "search=a&search=b"])
@@ -109,7 +109,7 @@ describe("every page of a list", () => {
 });
 
 describe("a group", () => {
-  it("is shown without its token, to every role", async ({ expect }) => {
+  it("is shown without its token, to every role", async () => {
     for (const role of ["viewer", "support", "admin"] as const) {
       const { visitor } = await newVisitor(role, { properties: { region: "eu" } });
       const { status, body } = await visitor.get(GROUP);
@@ -119,7 +119,7 @@ describe("a group", () => {
     }
   });
 
-  it("offers a role what it may do, and nothing else", async ({ expect }) => {
+  it("offers a role what it may do, and nothing else", async () => {
     const offered = async (role: "viewer" | "support" | "admin") => {
       const { body } = await (await newVisitor(role)).visitor.get(GROUP);
       return [...body.matchAll(/groups\/1\/([a-z-]+)"/g)].map(([, word]) => word);
@@ -130,7 +130,7 @@ describe("a group", () => {
     expect(await offered("admin")).toEqual([...support, "delete"]);
   });
 
-  it("is suspended with a reason and resumed, under the operator's name", async ({ expect }) => {
+  it("is suspended with a reason and resumed, under the operator's name", async () => {
     const { visitor, token } = await newVisitor("support");
     const suspended = await visitor.send(`${GROUP}/suspend`, { reason: "unpaid" });
     expect(suspended.headers.get("Location")).toBe(`${GROUP}?done=suspended`);
@@ -149,7 +149,7 @@ describe("a group", () => {
     ]);
   });
 
-  it("gets a new token, and the old one goes on for the grace", async ({ expect }) => {
+  it("gets a new token, and the old one goes on for the grace", async () => {
     const { visitor, token, tokenOf } = await newVisitor("support");
     await visitor.send(`${GROUP}/rotate`, { grace_seconds: "3600" });
     expect((await view(token)).status).toBe(200);
@@ -159,7 +159,7 @@ describe("a group", () => {
     expect((await view(current)).status).toBe(401);
   });
 
-  it("is deleted, restored from its own page, and purged with its id and the operator's key", async ({ expect }) => {
+  it("is deleted, restored from its own page, and purged with its id and the operator's key", async () => {
     const { visitor, token, key } = await newVisitor();
     await visitor.send(`${GROUP}/delete`, { reason: "left" });
     expect((await view(token)).status).toBe(401);
@@ -185,7 +185,7 @@ describe("a group", () => {
     ]);
   });
 
-  it("is left as it is if it has changed since the page was opened", async ({ expect }) => {
+  it("is left as it is if it has changed since the page was opened", async () => {
     const { visitor, put } = await newVisitor();
     for (const word of ["rotate", "suspend", "delete", "end-sessions"]) {
       const etag = /name="etag" value="([^"]+)"/.exec((await visitor.get(`${GROUP}/${word}`)).body)?.[1] ?? "";
@@ -213,7 +213,7 @@ describe("the edit of a large group", () => {
   const entries = (first: number, count: number) =>
     Object.fromEntries(Array.from({ length: count }, (_, index) => [`${first + index}`, "客".repeat(255)]));
 
-  it("renames it, though percent-encoding makes its form three times as long", async ({ expect }) => {
+  it("renames it, though percent-encoding makes its form three times as long", async () => {
     const { visitor } = await newVisitor("admin", { properties: { a: "客".repeat(5400) }, mapping: entries(0, 50) });
     const texts = textAreasOf((await visitor.get(`${GROUP}/edit`)).body);
     expect(new URLSearchParams(texts).toString().length).toBeGreaterThan(2 * 64 * 1024);
@@ -221,7 +221,7 @@ describe("the edit of a large group", () => {
     expect([status, (await shownGroup()).name]).toEqual([303, "Renamed"]);
   });
 
-  it("renames it, though no form can hold its mapping, which stays", async ({ expect }) => {
+  it("renames it, though no form can hold its mapping, which stays", async () => {
     const { visitor } = await newVisitor("admin", { mapping: entries(0, 50) });
     const patched = await call("PUT", `/api/user_groups/1${inEnvironment()}`, {
       credential: operator,
@@ -237,7 +237,7 @@ describe("the edit of a large group", () => {
   });
 });
 
-it("renames a group in which an earlier release has stored U+0000, and leaves that", async ({ expect }) => {
+it("renames a group in which an earlier release has stored U+0000, and leaves that", async () => {
   const { visitor } = await newVisitor("admin", { properties: { a: "b" } });
   await inDirectory(({ sql }) => {
     sql.exec("UPDATE user_groups SET properties = ?", '{"a":"b\\u0000"}');
@@ -251,7 +251,7 @@ it("renames a group in which an earlier release has stored U+0000, and leaves th
 describe("the edit of a group", () => {
   const fields = { name: "Acme", properties: '{"region": "eu"}', mapping: "" };
 
-  it("changes its fields", async ({ expect }) => {
+  it("changes its fields", async () => {
     const { visitor } = await newVisitor("support", { mapping: { sales: "ds-1" } });
     const { headers } = await visitor.send(`${GROUP}/edit`, { ...fields, reason: "moved" });
     expect(headers.get("Location")).toBe(`${GROUP}?done=updated`);
@@ -259,7 +259,7 @@ describe("the edit of a group", () => {
     expect((await eventsOf()).at(-1)).toMatchObject({ changed: ["name", "mapping", "properties"], reason: "moved" });
   });
 
-  it("renames for an admin alone", async ({ expect }) => {
+  it("renames for an admin alone", async () => {
     const support = (await newVisitor("support")).visitor;
     expect((await support.get(`${GROUP}/edit`)).body).not.toContain("new_user_group_id");
     const renaming = { ...fields, new_user_group_id: "zenith" };
@@ -269,7 +269,7 @@ describe("the edit of a group", () => {
     expect(await shownGroup()).toMatchObject({ provided_id: "zenith" });
   });
 
-  it("refuses what the API refuses, each at its field, and keeps what was typed", async ({ expect }) => {
+  it("refuses what the API refuses, each at its field, and keeps what was typed", async () => {
     const { visitor } = await newVisitor();
     for (const [field, value] of [
       ["properties", '{"n": 12345678901234567890}'],
@@ -287,7 +287,7 @@ describe("the edit of a group", () => {
     expect(await shownGroup()).toMatchObject({ name: "acme" });
   });
 
-  it("names the field of each error in its summary, in the order of the page", async ({ expect }) => {
+  it("names the field of each error in its summary, in the order of the page", async () => {
     const { visitor } = await newVisitor("admin");
     const fields = { name: "", properties: "{", mapping: "[]", reason: "x".repeat(600) };
     const { body } = await visitor.send(`${GROUP}/edit`, fields);
@@ -295,7 +295,7 @@ describe("the edit of a group", () => {
     expect(summary).toEqual(["Name", "Properties", "Mapping", "Reason"]);
   });
 
-  it("shows both values of a conflict, and loses neither", async ({ expect }) => {
+  it("shows both values of a conflict, and loses neither", async () => {
     const { visitor, put } = await newVisitor();
     const page = await visitor.get(`${GROUP}/edit`);
     const etag = (/name="etag" value="([^"]+)"/.exec(page.body)?.[1] ?? "").replaceAll("&quot;", '"');
@@ -316,7 +316,7 @@ describe("the edit of a group", () => {
 });
 
 describe("view as a group", () => {
-  it("begins with a template of the group's own variables, which binds", async ({ expect }) => {
+  it("begins with a template of the group's own variables, which binds", async () => {
     const properties = { "odd name": 1, deep: { a: 1 }, regions: ["eu", "us"], plan: "pro", none: null };
     const { visitor } = await newVisitor("viewer", { properties });
     const { sql = "" } = textAreasOf((await visitor.get(`${GROUP}/view-as`)).body);
@@ -329,7 +329,7 @@ describe("view as a group", () => {
     expect(body).not.toContain('<details class="field" open');
   });
 
-  it("binds a template as viewers get it, and marks what was dropped", async ({ expect }) => {
+  it("binds a template as viewers get it, and marks what was dropped", async () => {
     const { visitor } = await newVisitor("viewer", { properties: { region: "eu" } });
     const sql =
       "a = {{user_group.region}} [[AND b = {{user_group.tier}}]]\r\nAND c = {{viewer_id}} AND d = {{viewer.team}}";
@@ -349,7 +349,7 @@ describe("view as a group", () => {
     expect((await shownGroup()).last_viewed_on).toBeNull();
   });
 
-  it("binds values of a page, with the names that placeholders of ClickHouse have", async ({ expect }) => {
+  it("binds values of a page, with the names that placeholders of ClickHouse have", async () => {
     const { visitor } = await newVisitor("viewer");
     const sql = "a = {{value.from}} [[AND b = {{value.to}}]]";
     const fields = { sql, placeholders: "{p1:String}", values: '{"from": "<i>"}' };
@@ -360,7 +360,7 @@ describe("view as a group", () => {
     expect(body).toMatch(/<del><bdi>\[\[AND b = \{\{value\.to\}\}\]\]<\/bdi><\/del>/);
   });
 
-  it("warns of variables that sort nothing, by name, beside the result", async ({ expect }) => {
+  it("warns of variables that sort nothing, by name, beside the result", async () => {
     const { visitor } = await newVisitor("viewer");
     const warningsIn = async (sql: string) => {
       const { status, body } = await visitor.send(`${GROUP}/view-as`, { sql, values: '{"sort": "<b>", "by": "x"}' });
@@ -372,7 +372,7 @@ describe("view as a group", () => {
     expect(await warningsIn("ORDER BY CASE {{value.sort}} WHEN 'x' THEN x END LIMIT {{value.by}}")).toEqual([]);
   });
 
-  it("says what is wrong with a template or a person", async ({ expect }) => {
+  it("says what is wrong with a template or a person", async () => {
     const { visitor } = await newVisitor("viewer");
     for (const [fields, field] of [
       [{ sql: "a = {{nothing}}" }, "sql"],
@@ -391,7 +391,7 @@ describe("view as a group", () => {
   });
 });
 
-it("shows the overview of an environment", async ({ expect }) => {
+it("shows the overview of an environment", async () => {
   const { visitor, tokenOf } = await newVisitor("viewer");
   await tokenOf("b");
   const { status, body } = await visitor.get(ENVIRONMENT);
@@ -400,7 +400,7 @@ it("shows the overview of an environment", async ({ expect }) => {
   expect(body).not.toContain("<dt>Size</dt>");
 });
 
-it("shows the start page by workspaces, and wakes no environment for it", async ({ expect }) => {
+it("shows the start page by workspaces, and wakes no environment for it", async () => {
   const { visitor } = await newVisitor();
   for (const environment of ["Customer", null])
     await call("POST", "/api/keys", { credential: operator, body: { workspace: "zoo", environment, name: "backend" } });
@@ -415,7 +415,7 @@ it("shows the start page by workspaces, and wakes no environment for it", async 
   expect(costs.rpcs.filter((name) => !name.startsWith("registry."))).toEqual([]);
 });
 
-it("asks each object a few times for a page of an environment", async ({ expect }) => {
+it("asks each object a few times for a page of an environment", async () => {
   const { visitor } = await newVisitor();
   const pages = CONSOLE_ROUTES.filter(({ method, path }) => method === "GET" && path.startsWith(ENVIRONMENT));
   expect(pages.length).toBeGreaterThan(10);
@@ -432,7 +432,7 @@ it("asks each object a few times for a page of an environment", async ({ expect 
 
 const HOSTILE = `<script>alert(1)</script>"'&\u202e\u200b javascript:alert(1) ${"x".repeat(180)}`;
 
-it("shows hostile texts as texts on every page", async ({ expect }) => {
+it("shows hostile texts as texts on every page", async () => {
   const { get } = await newIntegrator();
   const deep = Array.from({ length: 30 }).reduce((inner: unknown) => ({ [HOSTILE]: inner }), HOSTILE);
   await get({ user_group_id: HOSTILE, name: HOSTILE, properties: { deep }, mapping: { [HOSTILE]: HOSTILE } });
@@ -445,7 +445,7 @@ it("shows hostile texts as texts on every page", async ({ expect }) => {
   }
 });
 
-it("shows 16 KiB of nested properties on a page that stays small", async ({ expect }) => {
+it("shows 16 KiB of nested properties on a page that stays small", async () => {
   const chain = JSON.parse(`${'{"a":'.repeat(28)}1${"}".repeat(28)}`);
   const properties = Object.fromEntries(Array.from({ length: 90 }, (_, index) => [`k${index}`, chain]));
   expect(JSON.stringify(properties).length).toBeGreaterThan(15_000);

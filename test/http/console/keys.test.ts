@@ -1,5 +1,5 @@
 import { env } from "cloudflare:workers";
-import { describe, it, vi } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { call, codeOf } from "../../support/client.ts";
 import { NOW } from "../../support/clock.ts";
 import { signIn, visit } from "../../support/console.ts";
@@ -24,9 +24,7 @@ async function newVisitor(role: "viewer" | "support" | "admin" = "admin") {
 }
 
 describe("API keys", () => {
-  it("stand out on the environment's page when nobody used them for 90 days, from their creation", async ({
-    expect,
-  }) => {
+  it("stand out on the environment's page when nobody used them for 90 days, from their creation", async () => {
     vi.useFakeTimers({ now: NOW, toFake: ["Date"] });
     await issueKey({ name: "spare" });
     const operatorKey = await issueOperator("viewer");
@@ -39,7 +37,7 @@ describe("API keys", () => {
     expect(await noticedAfter(90 * DAY_MS)).toBe(NOW.toISOString());
   });
 
-  it("are issued with preset or chosen scopes, and shown once", async ({ expect }) => {
+  it("are issued with preset or chosen scopes, and shown once", async () => {
     const { visitor, operatorKey: operator_key } = await newVisitor();
     const fields = { name: "backend", preset: "sessions", reason: "new page", operator_key };
     const issued = await visitor.send(`${KEYS}/issue`, fields);
@@ -59,7 +57,7 @@ describe("API keys", () => {
     expect(event).toMatchObject({ actor: { name: "ada admin" }, reason: "new page" });
   });
 
-  it("are refused with the fields that are wrong", async ({ expect }) => {
+  it("are refused with the fields that are wrong", async () => {
     const { visitor } = await newVisitor();
     const nothing = await visitor.send(`${KEYS}/issue`, { name: " ", preset: "chosen" });
     expect(nothing.status).toBe(422);
@@ -67,7 +65,7 @@ describe("API keys", () => {
     expect(nothing.body).toContain("Tick at least one scope.");
   });
 
-  it("are issued for sessions alone and 90 days, if nobody chooses otherwise", async ({ expect }) => {
+  it("are issued for sessions alone and 90 days, if nobody chooses otherwise", async () => {
     const { visitor, operatorKey: operator_key } = await newVisitor();
     const { body: page } = await visitor.get(`${KEYS}/issue`);
     const [, preset = ""] = /name="preset" value="(\w+)" checked/.exec(page) ?? [];
@@ -79,7 +77,7 @@ describe("API keys", () => {
     expect(Math.round((Date.parse(caller.expires_at) - Date.now()) / 86_400_000)).toBe(90);
   });
 
-  it("are not issued with ticks that the choice would ignore", async ({ expect }) => {
+  it("are not issued with ticks that the choice would ignore", async () => {
     const { visitor, operatorKey: operator_key } = await newVisitor();
     for (const preset of ["sessions", "read", "write"]) {
       const fields = { name: "backend", preset, scope: "groups:read", operator_key };
@@ -89,7 +87,7 @@ describe("API keys", () => {
     }
   });
 
-  it("name their successor, and stand out when they end soon", async ({ expect }) => {
+  it("name their successor, and stand out when they end soon", async () => {
     const { visitor, operatorKey: operator_key } = await newVisitor();
     const fields = { leaked: "no", grace_seconds: "3600", reason: "yearly", operator_key };
     const rolled = await visitor.send(`${KEYS}/1/end`, fields);
@@ -99,9 +97,7 @@ describe("API keys", () => {
     expect((await visitor.get(`${KEYS}/1/about`)).body).toMatch(/Rolled <time.*ada admin.*yearly/);
   });
 
-  it("are replaced with a grace, or at once if they have leaked, and ended without the operator's key", async ({
-    expect,
-  }) => {
+  it("are replaced with a grace, or at once if they have leaked, and ended without the operator's key", async () => {
     const { visitor, key, operatorKey } = await newVisitor();
     const path = (id: number) => `${KEYS}/${id}/end`;
     const replace = (id: number, leaked: string) =>
@@ -120,7 +116,7 @@ describe("API keys", () => {
     expect((await visitor.get(path(99))).status).toBe(404);
   });
 
-  it("are not offered to be changed by others than admins", async ({ expect }) => {
+  it("are not offered to be changed by others than admins", async () => {
     const { visitor } = await newVisitor("support");
     const list = await visitor.get(KEYS);
     expect(list.status).toBe(200);
@@ -129,7 +125,7 @@ describe("API keys", () => {
 });
 
 describe("the search of a key", () => {
-  it("names the key of a beginning or of a whole text, and what it lacks", async ({ expect }) => {
+  it("names the key of a beginning or of a whole text, and what it lacks", async () => {
     const { visitor, key, tokenOf } = await newVisitor();
     const token = await tokenOf("acme");
     const ask = async (text: string) => (await visitor.send("/console/operators", { text }, "/console/search")).body;
@@ -147,7 +143,7 @@ describe("the search of a key", () => {
     expect(await ask(key.slice(0, 16))).toContain("Give more of it");
   });
 
-  it("says of a whole key that no signing key verifies it", async ({ expect }) => {
+  it("says of a whole key that no signing key verifies it", async () => {
     const { visitor, key } = await newVisitor();
     const ask = async (text: string) => (await visitor.send("/console/operators", { text }, "/console/search")).body;
     const removed = `removed:${new Uint8Array(32).fill(9).toBase64()}`;
@@ -165,7 +161,7 @@ describe("the search of a key", () => {
     expect([signedIn.status, signedIn.body.includes("signed with a key that has been removed")]).toEqual([401, true]);
   });
 
-  it("finds operators, and keys of environments that are gone", async ({ expect }) => {
+  it("finds operators, and keys of environments that are gone", async () => {
     const { visitor, operatorKey, key } = await newVisitor("viewer");
     const ask = async (text: string) => (await visitor.send("/console/operators", { text }, "/console/search")).body;
     expect(await ask(operatorKey)).toMatch(/the deployment.*ada viewer.*valid/s);
@@ -178,7 +174,7 @@ describe("the search of a key", () => {
 });
 
 describe("operators", () => {
-  it("are issued with any role", async ({ expect }) => {
+  it("are issued with any role", async () => {
     const { visitor, operatorKey: operator_key } = await newVisitor();
     for (const [index, role] of ["viewer", "admin"].entries()) {
       const issued = await visitor.send("/console/operators/issue", { name: "bob", role, operator_key });
@@ -188,7 +184,7 @@ describe("operators", () => {
     expect((await visitor.get("/console/operators")).body).not.toMatch(CREDENTIAL_PATTERN);
   });
 
-  it("are rolled and revoked by admins, also in their own session", async ({ expect }) => {
+  it("are rolled and revoked by admins, also in their own session", async () => {
     const { visitor, operatorKey: operator_key } = await newVisitor();
     const bob = await issueOperator("support", { name: "bob" });
     const warnings = [1, 2].map(async (id) =>
@@ -205,7 +201,7 @@ describe("operators", () => {
 });
 
 describe("environments", () => {
-  it("are searched, and created with their first key", async ({ expect }) => {
+  it("are searched, and created with their first key", async () => {
     const { visitor, operatorKey: operator_key } = await newVisitor();
     await issueKey({ workspace: "globex" });
     const found = await visitor.get("/console/environments?search=LOB");
@@ -220,7 +216,7 @@ describe("environments", () => {
     expect([wrong.status, wrong.body.includes("#field-workspace")]).toEqual([422, true]);
   });
 
-  it("are erased with their name typed and the operator's key, and by admins alone", async ({ expect }) => {
+  it("are erased with their name typed and the operator's key, and by admins alone", async () => {
     const { visitor, operatorKey, key } = await newVisitor();
     const path = `${ENVIRONMENT}/erase`;
     for (const [confirmation, operator_key] of [

@@ -1,5 +1,5 @@
 import { env } from "cloudflare:workers";
-import { describe, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { type VisitOptions, visit } from "../../support/console.ts";
 import { issueKey, issueOperator } from "../../support/states.ts";
 
@@ -26,7 +26,7 @@ const SECURE = "__Host-console=…; Path=/; HttpOnly; SameSite=Strict; Secure";
 describe("past the proxy of a service that listens on loopback", () => {
   it.for([LOOPBACK, "http://localhost:8787", "http://[::1]:8787", "http://localhost:9000"])(
     "takes the forms of its own pages at %s",
-    async (origin, { expect }) => {
+    async (origin) => {
       const { port } = new URL(origin);
       const cookie = PLAIN.replace("8787", port);
       for (const callEnv of [BOX, BARE])
@@ -34,7 +34,7 @@ describe("past the proxy of a service that listens on loopback", () => {
     },
   );
 
-  it("shows the pages of a session that began there", async ({ expect }) => {
+  it("shows the pages of a session that began there", async () => {
     await issueKey();
     const fields = { operator_key: await issueOperator("admin") };
     const options = { env: BOX, origin: LOOPBACK };
@@ -66,11 +66,11 @@ describe("past the proxy of a service that listens on loopback", () => {
     ["a Host of loopback through Cloudflare's tunnel", LOOPBACK, LOOPBACK, { "CF-Ray": "8f0a1b2c3d4e5f60-FRA" }],
     ["a loopback page that sends to the public address", PUBLIC.replace("https", "http"), LOOPBACK, {}],
     ["a frame or a script", LOOPBACK, LOOPBACK, { "Sec-Fetch-Mode": "cors" }],
-  ] as const)("refuses %s", async ([, host, origin, headers], { expect }) => {
+  ] as const)("refuses %s", async ([, host, origin, headers]) => {
     expect(await signIn(host, origin, { headers })).toEqual({ status: 403, cookie: undefined });
   });
 
-  it("refuses every loopback origin where the service listens on other addresses, too", async ({ expect }) => {
+  it("refuses every loopback origin where the service listens on other addresses, too", async () => {
     expect((await signIn(LOOPBACK, LOOPBACK, { env: ELSEWHERE })).status).toBe(403);
   });
 });
@@ -80,7 +80,7 @@ describe("through the proxy of such a service", () => {
     ["that keeps Host", "http://groups.example.com", { "X-Real-IP": "198.51.100.7" }, BOX],
     ["that replaces Host", LOOPBACK, { "X-Real-IP": "198.51.100.7" }, BOX],
     ["that replaces Host and sends no header", LOOPBACK, {}, BARE],
-  ] as const)("%s, the console is that of PUBLIC_URL", async ([, host, headers, callEnv], { expect }) => {
+  ] as const)("%s, the console is that of PUBLIC_URL", async ([, host, headers, callEnv]) => {
     expect(await signIn(host, PUBLIC, { headers, env: callEnv })).toEqual({ status: 303, cookie: SECURE });
     await issueKey();
     const answer = await visit("POST", "/console/sign-in", {

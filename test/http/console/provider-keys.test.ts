@@ -1,4 +1,4 @@
-import { describe, it, vi } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { NOW } from "../../support/clock.ts";
 import { ADA, CONTINUE, issueByEmail, newEmployee, SIGN_IN, signedInEmployee } from "../../support/company.ts";
 import { signIn } from "../../support/console.ts";
@@ -23,7 +23,7 @@ async function isTaken(provider: Provider, pair = provider.pairs[0]): Promise<bo
 const problems = () => logLines.filter(({ level }) => level === "error").map(({ error }) => String(error));
 
 describe("the provider's keys", () => {
-  it("are fetched once in five minutes, from the URL of the settings", async ({ expect }) => {
+  it("are fetched once in five minutes, from the URL of the settings", async () => {
     stopClock();
     await issueByEmail();
     const provider = await newProvider();
@@ -39,7 +39,7 @@ describe("the provider's keys", () => {
     expect(provider.requests).toHaveLength(2);
   });
 
-  it("are fetched for unknown kids once a minute, five times in five, however many come", async ({ expect }) => {
+  it("are fetched for unknown kids once a minute, five times in five, however many come", async () => {
     stopClock();
     await issueByEmail();
     const provider = await newProvider();
@@ -57,7 +57,7 @@ describe("the provider's keys", () => {
     expect(provider.requests).toHaveLength(8);
   });
 
-  it("are not fetched for an assertion that is refused without them", async ({ expect }) => {
+  it("are not fetched for an assertion that is refused without them", async () => {
     const provider = await newProvider();
     const employee = await newEmployee(ADA, provider);
     for (const fields of [{ aud: "other" }, { iss: "other" }, { exp: 1 }, { email: "x" }, { email_verified: false }]) {
@@ -68,7 +68,7 @@ describe("the provider's keys", () => {
     expect(provider.requests).toHaveLength(0);
   });
 
-  it("may be rotated: a new one is taken within a minute, an old one refused within five", async ({ expect }) => {
+  it("may be rotated: a new one is taken within a minute, an old one refused within five", async () => {
     stopClock();
     await issueByEmail();
     const provider = await newProvider();
@@ -89,7 +89,7 @@ describe("the provider's keys", () => {
     expect([await isTaken(provider, third), await isTaken(provider, old)]).toEqual([true, false]);
   });
 
-  it("let a session go on over a rotation", async ({ expect }) => {
+  it("let a session go on over a rotation", async () => {
     const employee = await signedInEmployee();
     const { provider } = employee;
     provider.pairs = [await newPair("key-2"), ...provider.pairs];
@@ -97,7 +97,7 @@ describe("the provider's keys", () => {
     expect((await employee.get(PAGE)).status).toBe(200);
   });
 
-  it("are fetched once for requests that come at the same time", async ({ expect }) => {
+  it("are fetched once for requests that come at the same time", async () => {
     await issueByEmail();
     const provider = await newProvider();
     provider.answer = async () => {
@@ -112,7 +112,7 @@ describe("the provider's keys", () => {
     expect([new Set(rotated), provider.requests.length]).toEqual([new Set([true]), 2]);
   });
 
-  it("are fetched by the Worker itself where no service reaches their host", async ({ expect }) => {
+  it("are fetched by the Worker itself where no service reaches their host", async () => {
     await issueByEmail();
     const provider = await newProvider();
     const { SSO_JWKS: _, ...callEnv } = provider.env;
@@ -158,7 +158,7 @@ const DOWN: [what: string, answer: (provider: Provider) => Response | Promise<Re
 ];
 
 describe.for(DOWN)("while the provider %s", ([, answer, problem]) => {
-  it("keys still sign in, nobody signs in by an assertion, and the log says why", async ({ expect }) => {
+  it("keys still sign in, nobody signs in by an assertion, and the log says why", async () => {
     await issueByEmail();
     const provider = await newProvider();
     provider.answer = () => answer(provider);
@@ -168,7 +168,7 @@ describe.for(DOWN)("while the provider %s", ([, answer, problem]) => {
     expect((await visitor.get(PAGE)).status).toBe(200);
   });
 
-  it("its last keys are used for a day", async ({ expect }) => {
+  it("its last keys are used for a day", async () => {
     stopClock();
     const employee = await signedInEmployee();
     const { provider } = employee;
@@ -193,7 +193,7 @@ describe.for(DOWN)("while the provider %s", ([, answer, problem]) => {
 });
 
 describe("a provider that is down", () => {
-  it("is asked no more often, and holds up one request", async ({ expect }) => {
+  it("is asked no more often, and holds up one request", async () => {
     stopClock();
     const employee = await signedInEmployee();
     const { provider } = employee;
@@ -211,7 +211,7 @@ describe("a provider that is down", () => {
     expect(provider.requests).toHaveLength(2);
   });
 
-  it("sends no more than the bound of its answer is read", async ({ expect }) => {
+  it("sends no more than the bound of its answer is read", async () => {
     const provider = await newProvider();
     const pulled = { count: 0 };
     provider.answer = () => new Response(endlessBody(pulled));

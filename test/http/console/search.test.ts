@@ -1,5 +1,5 @@
 import { env } from "cloudflare:workers";
-import { describe, it, vi } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { call } from "../../support/client.ts";
 import { formToken, signIn, type VisitOptions, visit } from "../../support/console.ts";
 import { sessionOf } from "../../support/sessions.ts";
@@ -33,7 +33,7 @@ function envWithSearch(search: (real: () => Promise<object>) => Promise<object>)
 }
 
 describe("the search", () => {
-  it("leads with a word, an id or a number to the groups that have it", async ({ expect }) => {
+  it("leads with a word, an id or a number to the groups that have it", async () => {
     const { visitor, search, tokenOf, key } = await newVisitor();
     await tokenOf("globex", { name: "Globex" });
     await call("PUT", "/api/user_groups/2", { credential: key, body: { name: "Globéx Ltd" } });
@@ -53,7 +53,7 @@ describe("the search", () => {
     }
   });
 
-  it("finds groups from the start page too, and deleted ones", async ({ expect }) => {
+  it("finds groups from the start page too, and deleted ones", async () => {
     const { visitor, search } = await newVisitor();
     await call("DELETE", `/api/user_groups/1${inEnvironment()}`, { credential: operator, body: {} });
     const led = await search("marigold");
@@ -63,9 +63,7 @@ describe("the search", () => {
     expect((await visitor.get("/console/environments?search=nothing-like-it")).body).toContain("Nothing was found");
   });
 
-  it("finds groups of each environment from the start page, and leads on where it has not searched all", async ({
-    expect,
-  }) => {
+  it("finds groups of each environment from the start page, and leads on where it has not searched all", async () => {
     const { visitor } = await newVisitor();
     for (let number = 2; number <= 9; number += 1) {
       const body = { workspace: `shop-${number}`, environment: "Testing", name: "backend" };
@@ -87,17 +85,14 @@ describe("the search", () => {
     expect(rest.body).toContain("Nothing was found in what was read.");
   });
 
-  it.for(["shop-2", "testing shop", "shop-2/Testing"])(
-    "finds an environment by the words %s",
-    async (text, { expect }) => {
-      const { visitor } = await newVisitor();
-      await issueKey({ workspace: "shop-2" });
-      const { body } = await visitor.get(`/console/environments?${new URLSearchParams({ search: text })}`);
-      expect(body.match(/aria-label="[^"]+\/Testing"/g)).toEqual(['aria-label="shop-2/Testing"']);
-    },
-  );
+  it.for(["shop-2", "testing shop", "shop-2/Testing"])("finds an environment by the words %s", async (text) => {
+    const { visitor } = await newVisitor();
+    await issueKey({ workspace: "shop-2" });
+    const { body } = await visitor.get(`/console/environments?${new URLSearchParams({ search: text })}`);
+    expect(body.match(/aria-label="[^"]+\/Testing"/g)).toEqual(['aria-label="shop-2/Testing"']);
+  });
 
-  it("says why the token of a group was rotated, and its sessions were ended", async ({ expect }) => {
+  it("says why the token of a group was rotated, and its sessions were ended", async () => {
     const { search, token, key } = await newVisitor();
     const session = await sessionOf(key);
     const ends = { body: { user_group_id: "acme", reason: "stolen laptop" }, credential: key };
@@ -110,9 +105,7 @@ describe("the search", () => {
     expect((await search(session)).body).toMatch(/credential_revoked.*<q><bdi>stolen laptop/);
   });
 
-  it("names an environment that cannot be searched, such as one that is restored, and searches the others", async ({
-    expect,
-  }) => {
+  it("names an environment that cannot be searched, such as one that is restored, and searches the others", async () => {
     const { visitor } = await newVisitor();
     const body = { workspace: "other", environment: "Testing", name: "backend" };
     const { key } = (await call("POST", "/api/keys", { credential: operator, body })).body;
@@ -126,7 +119,7 @@ describe("the search", () => {
     expect(await searchFor("lotus")).toEqual([200, false, 2]);
   });
 
-  it("shows nothing to an operator whose key was revoked while the search waited", async ({ expect }) => {
+  it("shows nothing to an operator whose key was revoked while the search waited", async () => {
     const { visitor } = await newVisitor();
     const waiting = envWithSearch(async (real) => {
       await call("DELETE", "/api/operators/1", { credential: operator });
@@ -137,7 +130,7 @@ describe("the search", () => {
     expect([page.status, page.body?.includes("Marigold")]).toEqual([303, undefined]);
   });
 
-  it("keeps its text in its field and the counts of the tabs, and finds words in any order", async ({ expect }) => {
+  it("keeps its text in its field and the counts of the tabs, and finds words in any order", async () => {
     const { visitor, tokenOf } = await newVisitor();
     for (const [id, name] of [
       ["lodz", "Łódź Coffee Roasters"],
@@ -166,7 +159,7 @@ describe("the search", () => {
     expect(pasted.body).toMatch(/id="field-text" value=""/);
   });
 
-  it("puts no credential into an address, a title, a page or the log", async ({ expect }) => {
+  it("puts no credential into an address, a title, a page or the log", async () => {
     const { search, key, token, operatorKey } = await newVisitor();
     const session = await sessionOf(key);
     const lines: string[] = [];
@@ -195,7 +188,7 @@ describe("the search", () => {
     `k1.${"c".repeat(41)}-_.${btoa("ada@x.org").replaceAll("=", "")}.${"d".repeat(22)}`,
     `OPERATOR_TOKEN=${"a".repeat(64)}`,
     `AGE-SECRET-KEY-1${"Q".repeat(58)}`,
-  ])("puts no signing key, cookie or line of a file of secrets into an address: %s", async (text, { expect }) => {
+  ])("puts no signing key, cookie or line of a file of secrets into an address: %s", async (text) => {
     const { search } = await newVisitor();
     const { status, body, headers } = await search(text, { environment: "acme/Testing" });
     expect([status, headers.get("Location")]).toEqual([200, null]);
@@ -203,13 +196,13 @@ describe("the search", () => {
     expect(body).not.toContain(text.slice(-20));
   });
 
-  it("takes an id with a hash for no secret", async ({ expect }) => {
+  it("takes an id with a hash for no secret", async () => {
     const { search } = await newVisitor();
     for (const text of [`sha256:${"0a".repeat(32)}`, `tenant.${"a".repeat(43)}`, `urn:uuid:${crypto.randomUUID()}`])
       expect([text, (await search(text)).status]).toEqual([text, 303]);
   });
 
-  it("says what is known of a session, and of the bootstrap token", async ({ expect }) => {
+  it("says what is known of a session, and of the bootstrap token", async () => {
     const { search, key } = await newVisitor();
     const session = await sessionOf(key, { viewer_id: "jane" });
     expect((await search(session)).body).toMatch(
@@ -219,7 +212,7 @@ describe("the search", () => {
     expect((await search(operator)).body).toContain("It is the bootstrap token");
   });
 
-  it("says why calls with a session, a token or a key are refused, since when and by whom", async ({ expect }) => {
+  it("says why calls with a session, a token or a key are refused, since when and by whom", async () => {
     const { search, key, token } = await newVisitor();
     const session = await sessionOf(key);
     const body = { suspended: true, reason: "unpaid" };
@@ -233,7 +226,7 @@ describe("the search", () => {
     for (const text of [session, key]) expect((await search(text)).body).toContain("<code>credential_revoked</code>");
   });
 
-  it("takes texts of 1 to 100 UTF-16 code units", async ({ expect }) => {
+  it("takes texts of 1 to 100 UTF-16 code units", async () => {
     const { search } = await newVisitor();
     const refused = await search("x y ".repeat(26));
     expect(refused.status).toBe(422);
@@ -241,7 +234,7 @@ describe("the search", () => {
     expect((await search(" ")).status).toBe(422);
   });
 
-  it("of an environment that does not exist leads to all of them", async ({ expect }) => {
+  it("of an environment that does not exist leads to all of them", async () => {
     const { search } = await newVisitor();
     for (const environment of ["../../evil", "acme/Nowhere", "//evil.example"])
       expect((await search("x", { environment })).headers.get("Location")).toBe("/console/environments?search=x");
@@ -249,7 +242,7 @@ describe("the search", () => {
 });
 
 describe("the frame", () => {
-  it("stays on pages that are refused or missing, and each of these has a way on", async ({ expect }) => {
+  it("stays on pages that are refused or missing, and each of these has a way on", async () => {
     const { visitor } = await newVisitor("viewer");
     for (const [path, status, isInEnvironment, way] of [
       [`${ENVIRONMENT}/groups/99`, 404, true, `${ENVIRONMENT}/groups`],
@@ -268,9 +261,7 @@ describe("the frame", () => {
     expect([stranger.status, stranger.body.includes('role="search"')]).toEqual([404, false]);
   });
 
-  it("names the group and the environment in the title, and shows no character there that moves others", async ({
-    expect,
-  }) => {
+  it("names the group and the environment in the title, and shows no character there that moves others", async () => {
     const { visitor, tokenOf } = await newVisitor();
     await tokenOf("evil", { name: "\u202Egnp.exe" });
     const titleOf = async (path: string) => /<title>([^<]*)/.exec((await visitor.get(path)).body)?.[1];
@@ -278,7 +269,7 @@ describe("the frame", () => {
     expect(await titleOf(`${ENVIRONMENT}/groups/2`)).toBe("[U+202E]gnp.exe · acme/Testing · User groups");
   });
 
-  it("offers the environments of the same workspace first", async ({ expect }) => {
+  it("offers the environments of the same workspace first", async () => {
     const { visitor } = await newVisitor();
     for (const [workspace, environment] of [
       ["globex", "Customer"],
@@ -293,7 +284,7 @@ describe("the frame", () => {
 });
 
 describe("a form whose session has ended", () => {
-  it("is shown once with what was typed, and without what may be a secret", async ({ expect }) => {
+  it("is shown once with what was typed, and without what may be a secret", async () => {
     const { visitor, operatorKey, key } = await newVisitor("admin");
     const path = `${ENVIRONMENT}/groups/1/edit`;
     await visitor.forge("/console/sign-out");
@@ -306,7 +297,7 @@ describe("a form whose session has ended", () => {
     for (const secret of [key, operatorKey]) expect(body).not.toContain(secret);
   });
 
-  it("is shown, too, without the cookie, which signing out in another window deletes", async ({ expect }) => {
+  it("is shown, too, without the cookie, which signing out in another window deletes", async () => {
     const { visitor, operatorKey, key } = await newVisitor("admin");
     const path = `${ENVIRONMENT}/groups/1/edit`;
     const form_token = await formToken(visitor.cookie, path);
@@ -333,7 +324,7 @@ describe("a form whose session has ended", () => {
     expect((await send({})).status).toBe(303);
   });
 
-  it("shows nothing that another page has sent", async ({ expect }) => {
+  it("shows nothing that another page has sent", async () => {
     const { visitor } = await newVisitor("admin");
     const path = `${ENVIRONMENT}/groups/1/edit`;
     await visitor.forge("/console/sign-out");

@@ -1,5 +1,5 @@
 import { env } from "cloudflare:workers";
-import { describe, it, vi } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { call } from "../../support/client.ts";
 import { NOW } from "../../support/clock.ts";
 import {
@@ -38,11 +38,11 @@ const adminCookie = async () => {
   return (await signIn(await issueOperator("admin"))).cookie;
 };
 
-it("has an entry for each route of the router, and no other", ({ expect }) => {
+it("has an entry for each route of the router, and no other", () => {
   expect(CONSOLE_ROUTES.map(({ name }) => name).toSorted()).toEqual(PAGE_NAMES.toSorted());
 });
 
-it("asks on each page for the role of the design", ({ expect }) => {
+it("asks on each page for the role of the design", () => {
   const pathsOf = (role: string) =>
     new Set(SIGNED_IN.filter(({ access }) => access.role === role).map(({ path }) => path.replace(ACME, "")));
   const ofKeys = ["/keys/issue", "/keys/1/end", "/erase", "/groups/1/delete", "/groups/1/purge"];
@@ -53,7 +53,7 @@ it("asks on each page for the role of the design", ({ expect }) => {
 });
 
 describe.for(CONSOLE_ROUTES)("$name", (route) => {
-  it("has the headers that protect pages", async ({ expect }) => {
+  it("has the headers that protect pages", async () => {
     const { status, headers } = await request(route, await adminCookie());
     expect(status).toBeLessThan(500);
     expect(headers.get("Cache-Control")).toBe("no-store");
@@ -62,7 +62,7 @@ describe.for(CONSOLE_ROUTES)("$name", (route) => {
     expect(headers.get("Referrer-Policy")).toBe("same-origin");
   });
 
-  it("refuses scripts, frames and the pages of other origins", async ({ expect }) => {
+  it("refuses scripts, frames and the pages of other origins", async () => {
     const cookie = await adminCookie();
     const foreign: Record<string, string>[] = [
       { "Sec-Fetch-Mode": "cors" },
@@ -76,13 +76,13 @@ describe.for(CONSOLE_ROUTES)("$name", (route) => {
       expect([headers, (await request(route, cookie, { headers })).status]).toEqual([headers, 403]);
   });
 
-  it("is not there when the console is off, or the setting is misspelt", async ({ expect }) => {
+  it("is not there when the console is off, or the setting is misspelt", async () => {
     const cookie = await adminCookie();
     for (const CONSOLE of ["off", "On"])
       expect((await request(route, cookie, { env: { ...env, CONSOLE } })).status).toBe(404);
   });
 
-  it("needs https, but for this machine", async ({ expect }) => {
+  it("needs https, but for this machine", async () => {
     const { status, body } = await visit(route.method, route.path, { origin: "http://groups.example.com" });
     expect(status).toBe(403);
     expect(body).toContain("The console needs https");
@@ -91,7 +91,7 @@ describe.for(CONSOLE_ROUTES)("$name", (route) => {
 
 it.for(CONSOLE_ROUTES.filter(({ method }) => method === "POST"))(
   "$name refuses what is no form of its own page",
-  async (route, { expect }) => {
+  async (route) => {
     const cookie = await adminCookie();
     const statuses = [
       await request(route, cookie, { headers: { Origin: "" } }),
@@ -104,14 +104,14 @@ it.for(CONSOLE_ROUTES.filter(({ method }) => method === "POST"))(
 );
 
 describe.for(SIGNED_IN)("$name", (route) => {
-  it("leads those without a session to the page on which to sign in", async ({ expect }) => {
+  it("leads those without a session to the page on which to sign in", async () => {
     await issueKey();
     expect(await visit(route.method, route.path)).toSatisfy(isLedToSignIn);
     const forged = `console=test.${"A".repeat(43)}.${"A".repeat(22)}`;
     expect(await visit(route.method, route.path, { headers: { Cookie: forged } })).toSatisfy(isLedToSignIn);
   });
 
-  it("refuses a role below the one that it needs", async ({ expect }) => {
+  it("refuses a role below the one that it needs", async () => {
     await issueKey();
     const needed = route.access.role ?? "viewer";
     for (const role of ["viewer", "support"] as const) {
@@ -122,7 +122,7 @@ describe.for(SIGNED_IN)("$name", (route) => {
   });
 });
 
-it("only the pages that read much at once count as lists", async ({ expect }) => {
+it("only the pages that read much at once count as lists", async () => {
   const cookie = await adminCookie();
   const withoutLists = { ...env, LIST_LIMIT: limiter(0) };
   const listed: string[] = [];
@@ -139,7 +139,7 @@ it("only the pages that read much at once count as lists", async ({ expect }) =>
   ]);
 });
 
-it("no page takes a session that was ended, is idle, or is eight hours old", async ({ expect }) => {
+it("no page takes a session that was ended, is idle, or is eight hours old", async () => {
   const takenBy = async (cookie: string) => {
     const taken: string[] = [];
     for (const route of SIGNED_IN) if (!isLedToSignIn(await request(route, cookie))) taken.push(route.name);
@@ -166,7 +166,7 @@ it("no page takes a session that was ended, is idle, or is eight hours old", asy
 });
 
 describe.for(CHANGES)("the form $name", (route) => {
-  it("is taken once", async ({ expect }) => {
+  it("is taken once", async () => {
     const cookie = await adminCookie();
     const form_token = await formToken(cookie, route.path);
     expect((await request(route, cookie, { fields: { form_token } })).status).toBeLessThan(500);
@@ -177,7 +177,7 @@ describe.for(CHANGES)("the form $name", (route) => {
 });
 
 describe.for(FORMS)("the form $name", (route) => {
-  it("refuses a form of another page, of another environment, or of another session", async ({ expect }) => {
+  it("refuses a form of another page, of another environment, or of another session", async () => {
     const cookie = await adminCookie();
     const other = await signIn(await issueOperator("admin", { name: "other" }));
     const tokens = [
@@ -221,21 +221,18 @@ const issued = async () => {
   return (await Promise.all(answers)).map(({ body }, index) => body[lists[index]?.[1] ?? ""].length);
 };
 
-it.for(CONSOLE_ROUTES)(
-  "$name shows a credential only if it asks for the operator's own key",
-  async (route, { expect }) => {
-    const { key, cookie } = await newAdmin();
-    const asks = route.method === "POST" && route.access.form?.asksForKey === "credential";
-    const without = await request(route, cookie, { fields: FIELDS });
-    expect(without.body ?? "").not.toMatch(CREDENTIAL_PATTERN);
-    const { body = "" } = await request(route, cookie, { fields: { ...FIELDS, operator_key: key } });
-    expect(CREDENTIAL_PATTERN.test(body)).toBe(asks);
-  },
-);
+it.for(CONSOLE_ROUTES)("$name shows a credential only if it asks for the operator's own key", async (route) => {
+  const { key, cookie } = await newAdmin();
+  const asks = route.method === "POST" && route.access.form?.asksForKey === "credential";
+  const without = await request(route, cookie, { fields: FIELDS });
+  expect(without.body ?? "").not.toMatch(CREDENTIAL_PATTERN);
+  const { body = "" } = await request(route, cookie, { fields: { ...FIELDS, operator_key: key } });
+  expect(CREDENTIAL_PATTERN.test(body)).toBe(asks);
+});
 
 it.for(SIGNED_IN.filter(({ method }) => method === "GET"))(
   "$name has a field for the key if its form asks for it",
-  async (route, { expect }) => {
+  async (route) => {
     const { cookie } = await newAdmin();
     const { body } = await request(route, cookie);
     const form = FORMS.find(({ path }) => path === route.path);
@@ -245,7 +242,7 @@ it.for(SIGNED_IN.filter(({ method }) => method === "GET"))(
 );
 
 describe.for(SHOWS_CREDENTIAL)("with a stolen cookie of an admin, $name", (route) => {
-  it("issues nothing for any other key than the admin's own", async ({ expect }) => {
+  it("issues nothing for any other key than the admin's own", async () => {
     const { key, cookie } = await newAdmin();
     const other = await issueOperator("admin", { name: "eve" });
     const apiKey = await issueKey();
@@ -259,7 +256,7 @@ describe.for(SHOWS_CREDENTIAL)("with a stolen cookie of an admin, $name", (route
     expect(await issued()).toEqual(before);
   });
 
-  it("takes the bootstrap token alone from a session that began with it", async ({ expect }) => {
+  it("takes the bootstrap token alone from a session that began with it", async () => {
     const { key } = await newAdmin();
     const { cookie } = await signIn(operator);
     const refused = await request(route, cookie, { fields: { ...FIELDS, operator_key: key } });
@@ -268,7 +265,7 @@ describe.for(SHOWS_CREDENTIAL)("with a stolen cookie of an admin, $name", (route
     expect(taken.body).toMatch(CREDENTIAL_PATTERN);
   });
 
-  it("counts wrong keys by address, so that the bootstrap token cannot be guessed", async ({ expect }) => {
+  it("counts wrong keys by address, so that the bootstrap token cannot be guessed", async () => {
     await newAdmin();
     const { cookie } = await signIn(operator);
     const options = {

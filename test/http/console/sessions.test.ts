@@ -17,7 +17,7 @@ const operatorId = async (): Promise<number> =>
   (await call("GET", "/api/operators", { credential: operator })).body.operators.at(-1).id;
 
 describe("signing in", () => {
-  it("takes an operator's key, and leads to the page that was asked for", async ({ expect }) => {
+  it("takes an operator's key, and leads to the page that was asked for", async () => {
     const key = await issueOperator("viewer", { name: "ada" });
     const refused = await visit("GET", "/console/sessions?done=ended");
     const location = refused.headers.get("Location") ?? "";
@@ -27,13 +27,13 @@ describe("signing in", () => {
     expect(page.body).toContain("<bdi>ada</bdi> <small>viewer</small>");
   });
 
-  it("offers the page to those who follow a link from another site, where no cookie is sent", async ({ expect }) => {
+  it("offers the page to those who follow a link from another site, where no cookie is sent", async () => {
     const headers = { "Sec-Fetch-Site": "cross-site" };
     const { body } = await visit("GET", "/console/sign-in?next=%2Fconsole%2Fsessions", { headers });
     expect(body).toContain('<a href="/console/sessions">');
   });
 
-  it("leads to no other site", async ({ expect }) => {
+  it("leads to no other site", async () => {
     const key = await issueOperator("viewer");
     for (const next of [
       "https://evil.example",
@@ -72,7 +72,7 @@ describe("signing in", () => {
     }
   });
 
-  it("leads to a page by the address that a browser would make of it", async ({ expect }) => {
+  it("leads to a page by the address that a browser would make of it", async () => {
     const key = await issueOperator("viewer");
     for (const [next, location] of [
       ["/console/sessions?done=ended", "/console/sessions?done=ended"],
@@ -88,7 +88,7 @@ describe("signing in", () => {
     }
   });
 
-  it("gives a cookie that no script and no other site can use", async ({ expect }) => {
+  it("gives a cookie that no script and no other site can use", async () => {
     const key = await issueOperator("viewer");
     const cookieAt = async (origin: string) =>
       (await visit("POST", "/console/sign-in", { fields: { operator_key: key }, origin })).headers.get("Set-Cookie");
@@ -102,7 +102,7 @@ describe("signing in", () => {
     );
   });
 
-  it("replaces no session at another port of this machine, whose cookies a browser sends too", async ({ expect }) => {
+  it("replaces no session at another port of this machine, whose cookies a browser sends too", async () => {
     const jar = new Map<string, string>();
     const visitAt = async (port: number, method: string, path: string, fields: Record<string, string> = {}) => {
       const headers = { Cookie: [...jar].map((pair) => pair.join("=")).join("; ") };
@@ -119,7 +119,7 @@ describe("signing in", () => {
       expect((await visitAt(port, "GET", PAGE)).body).toContain(`<bdi>operator of ${port}</bdi> <small>viewer</small>`);
   });
 
-  it("stores no cookie, and only a hash of it", async ({ expect }) => {
+  it("stores no cookie, and only a hash of it", async () => {
     const { cookie } = await signIn(await issueOperator("viewer"));
     const [, secret = ""] = cookie.split(".");
     const rows = await inRegistry(({ sql }) => sql.exec("SELECT * FROM console_sessions").toArray());
@@ -131,7 +131,7 @@ describe("signing in", () => {
     expect(stored.join()).not.toContain(Uint8Array.fromBase64(secret, { alphabet: "base64url" }).toHex());
   });
 
-  it("refuses every other credential, with a sentence at the field", async ({ expect }) => {
+  it("refuses every other credential, with a sentence at the field", async () => {
     for (const operator_key of ["", "ugo_forged", "x".repeat(40), await issueKey()]) {
       const { status, body, headers } = await visit("POST", "/console/sign-in", { fields: { operator_key } });
       expect(status).toBe(401);
@@ -141,19 +141,19 @@ describe("signing in", () => {
     }
   });
 
-  it("names the methods that its pages take", async ({ expect }) => {
+  it("names the methods that its pages take", async () => {
     const { status, headers } = await visit("PUT", "/console/sign-in");
     expect([status, headers.get("Allow")]).toEqual([405, "GET, HEAD, POST"]);
   });
 
-  it("says so of a key that was revoked", async ({ expect }) => {
+  it("says so of a key that was revoked", async () => {
     const key = await issueOperator("viewer");
     await call("DELETE", `/api/operators/${await operatorId()}`, { credential: operator });
     const { status, body } = await visit("POST", "/console/sign-in", { fields: { operator_key: key } });
     expect([status, body.includes("This key was revoked.")]).toEqual([401, true]);
   });
 
-  it("counts guesses by address, the right one too", async ({ expect }) => {
+  it("counts guesses by address, the right one too", async () => {
     const REFUSED_CREDENTIAL_LIMIT = limiter(2);
     const limited = { ...env, REFUSED_CREDENTIAL_LIMIT };
     const headers = { "CF-Connecting-IP": "192.0.2.1" };
@@ -164,7 +164,7 @@ describe("signing in", () => {
     expect(REFUSED_CREDENTIAL_LIMIT.counts.get("192.0.2.1")).toBe(4);
   });
 
-  it("counts how often one key signs in, as the API counts its calls", async ({ expect }) => {
+  it("counts how often one key signs in, as the API counts its calls", async () => {
     const key = await issueOperator("viewer");
     await call("DELETE", `/api/operators/${await operatorId()}`, { credential: operator });
     const limited = { ...env, OPERATOR_LIMIT: limiter(2) };
@@ -173,7 +173,7 @@ describe("signing in", () => {
     expect([await signInOnce(), await signInOnce(), await signInOnce()]).toEqual([401, 401, 429]);
   });
 
-  it("counts guessed cookies by address", async ({ expect }) => {
+  it("counts guessed cookies by address", async () => {
     const REFUSED_CREDENTIAL_LIMIT = limiter(1);
     const limited = { ...env, REFUSED_CREDENTIAL_LIMIT };
     const headers = { "CF-Connecting-IP": "192.0.2.1" };
@@ -184,7 +184,7 @@ describe("signing in", () => {
 });
 
 describe("a session", () => {
-  it("ends when it is signed out, and no other does", async ({ expect }) => {
+  it("ends when it is signed out, and no other does", async () => {
     const key = await issueOperator("viewer");
     const [one, other] = [await signIn(key), await signIn(key)];
     const { headers } = await one.send(PAGE, {}, "/console/sign-out");
@@ -192,7 +192,7 @@ describe("a session", () => {
     expect([await isSignedIn(one), await isSignedIn(other)]).toEqual([false, true]);
   });
 
-  it("ends after 30 minutes without use, and goes on with use", async ({ expect }) => {
+  it("ends after 30 minutes without use, and goes on with use", async () => {
     vi.useFakeTimers({ now: NOW, toFake: ["Date"] });
     const session = await signIn(await issueOperator("viewer"));
     for (const minutes of [29, 58, 87]) {
@@ -203,7 +203,7 @@ describe("a session", () => {
     expect(await isSignedIn(session)).toBe(false);
   });
 
-  it("notes its use once a minute, and on a full disk never again", async ({ expect }) => {
+  it("notes its use once a minute, and on a full disk never again", async () => {
     vi.useFakeTimers({ now: NOW, toFake: ["Date"] });
     const session = await signIn(await issueOperator("viewer"));
     const lastUsedAfter = async (milliseconds: number) => {
@@ -217,7 +217,7 @@ describe("a session", () => {
     expect(await lastUsedAfter(3 * MINUTE_MS)).toBe(NOW.getTime() + MINUTE_MS);
   });
 
-  it("ends after 8 hours, however much it is used", async ({ expect }) => {
+  it("ends after 8 hours, however much it is used", async () => {
     vi.useFakeTimers({ now: NOW, toFake: ["Date"] });
     const session = await signIn(await issueOperator("viewer"));
     for (let minutes = 20; minutes < 8 * 60; minutes += 20) {
@@ -228,7 +228,7 @@ describe("a session", () => {
     expect(await isSignedIn(session)).toBe(false);
   });
 
-  it("ends with the key of its operator: revoked, rolled or expired", async ({ expect }) => {
+  it("ends with the key of its operator: revoked, rolled or expired", async () => {
     vi.useFakeTimers({ now: NOW, toFake: ["Date"] });
     const revoked = await signIn(await issueOperator("viewer"));
     await call("DELETE", `/api/operators/${await operatorId()}`, { credential: operator });
@@ -244,7 +244,7 @@ describe("a session", () => {
     expect(await isSignedIn(expired)).toBe(false);
   });
 
-  it("of the bootstrap token ends when that is replaced", async ({ expect }) => {
+  it("of the bootstrap token ends when that is replaced", async () => {
     const session = await signIn(operator);
     expect((await session.get(PAGE)).body).toContain("<bdi>bootstrap</bdi> <small>admin</small>");
     const replaced = visitorOf(session.cookie, { ...env, OPERATOR_TOKEN: "another-operator-token-of-these-tests" });
@@ -253,7 +253,7 @@ describe("a session", () => {
     expect(await isSignedIn(session)).toBe(true);
   });
 
-  it("ends when its signing key leaves the ring", async ({ expect }) => {
+  it("ends when its signing key leaves the ring", async () => {
     const session = await signIn(await issueOperator("viewer"));
     const SIGNING_KEYS = `new:${new Uint8Array(32).fill(9).toBase64()}`;
     expect(
@@ -262,7 +262,7 @@ describe("a session", () => {
     expect(await isSignedIn(visitorOf(session.cookie, { ...env, SIGNING_KEYS }))).toBe(false);
   });
 
-  it("gives way to the 20th after it", async ({ expect }) => {
+  it("gives way to the 20th after it", async () => {
     const key = await issueOperator("viewer");
     const sessions = [];
     for (let count = 0; count < 21; count += 1) sessions.push(await signIn(key));
@@ -337,7 +337,7 @@ describe("a form", () => {
 });
 
 describe("the list of an operator's sessions", () => {
-  it("names the browser and the network from which each has signed in", async ({ expect }) => {
+  it("names the browser and the network from which each has signed in", async () => {
     const operator_key = await issueOperator("viewer");
     const headers = {
       "User-Agent": "Mozilla/5.0 (X11; Linux x86_64) Firefox/140.0",
@@ -348,7 +348,7 @@ describe("the list of an operator's sessions", () => {
     expect((await visitor.get(PAGE)).body).toMatch(/Firefox on Linux<.*203\.0\.113\.7</);
   });
 
-  it("ends one, or all, and none of another operator", async ({ expect }) => {
+  it("ends one, or all, and none of another operator", async () => {
     const key = await issueOperator("support");
     const stranger = await signIn(await issueOperator("viewer", { name: "stranger" }));
     const [one, two, three] = [await signIn(key), await signIn(key), await signIn(key)];

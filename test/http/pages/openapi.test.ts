@@ -1,5 +1,5 @@
 import { env } from "cloudflare:workers";
-import { describe, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import openapi from "../../../public/openapi.json";
 import type { Failure } from "../../../src/domain/failure.ts";
 import type { RequestEnv } from "../../../src/http/app-env.ts";
@@ -73,7 +73,7 @@ const examples = operations
   );
 
 describe("the examples of the document", () => {
-  it.for(examples)("work when they are sent: %s with %s", async ([, scheme, operation], { expect }) => {
+  it.for(examples)("work when they are sent: %s with %s", async ([, scheme, operation]) => {
     const { status } = await sendExample(operation, scheme);
     expect(Object.keys(operation.responses)).toContain(String(status));
     expect(status).toBeLessThan(300);
@@ -92,7 +92,7 @@ const refusals = Object.values(openapi.components.responses).flatMap(({ headers,
 });
 
 describe("the headers that the document requires", () => {
-  it.for(refusals)("are those that %s has: %s", async ([, names, failure], { expect }) => {
+  it.for(refusals)("are those that %s has: %s", async ([, names, failure]) => {
     const app = new Hono<RequestEnv>().get("/", (c) => {
       c.set("headers", { "X-Request-Id": crypto.randomUUID() });
       return refuse(c, failure as Failure);
@@ -119,7 +119,7 @@ describe("the check of every answer", () => {
       body,
     );
 
-  it("accepts what the document describes", ({ expect }) => {
+  it("accepts what the document describes", () => {
     expect(check(...DELETE, 200, { success: 1 })).toEqual([]);
     expect(check(...DELETE, 409, refusal("token_superseded"))).toEqual([]);
     expect(check(...DELETE, 429, refusal("rate_limited"), { "Retry-After": "60" })).toEqual([]);
@@ -143,11 +143,11 @@ describe("the check of every answer", () => {
     ["a field of another code", 409, refusal("token_superseded", { allow: [] }), {}],
     ["a code without its field", 422, refusal("invalid_body"), {}],
     ["no request id", 409, { success: 0, error: refusal("token_superseded").error }, {}],
-  ] as const)("finds %s that is not in it", async ([, status, body, headers], { expect }) => {
+  ] as const)("finds %s that is not in it", async ([, status, body, headers]) => {
     expect(check(...DELETE, status, body, headers)).not.toEqual([]);
   });
 
-  it("makes the call fail", async ({ expect }) => {
+  it("makes the call fail", async () => {
     const broken = { ...env, ASSETS: { fetch: async () => new Response("x") } } as unknown as Env;
     await expect(call("GET", "/openapi.json", { env: broken })).rejects.toThrow(
       "does not match public/openapi.json: no media type text/plain",

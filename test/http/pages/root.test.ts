@@ -1,5 +1,5 @@
 import { env } from "cloudflare:workers";
-import { describe, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { version } from "../../../package.json";
 import { call } from "../../support/client.ts";
 
@@ -14,7 +14,7 @@ describe("/", () => {
     ["GET", "on", "/console"],
     ["HEAD", "on", "/console"],
     ["GET", "off", "/docs"],
-  ] as const)("leads a browser's %s with the console %s to %s", async ([method, CONSOLE, location], { expect }) => {
+  ] as const)("leads a browser's %s with the console %s to %s", async ([method, CONSOLE, location]) => {
     const { status, headers } = await open(method, BROWSER, CONSOLE);
     expect([status, headers.get("Location"), headers.get("Vary")]).toEqual([302, location, "Accept"]);
     expect(headers.get("Cache-Control")).toBe("no-store");
@@ -22,7 +22,7 @@ describe("/", () => {
 
   it.for([undefined, "*/*", "application/json"])(
     "tells a program that accepts %s the name, the version and the links",
-    async (accept, { expect }) => {
+    async (accept) => {
       const { status, body, headers } = await open("GET", accept);
       expect(status).toBe(200);
       expect(headers.get("Vary")).toBe("Accept");
@@ -35,7 +35,7 @@ describe("/", () => {
     },
   );
 
-  it("names no console that is turned off", async ({ expect }) => {
+  it("names no console that is turned off", async () => {
     expect((await open("GET", undefined, "off")).body.links.console).toBe(null);
   });
 });

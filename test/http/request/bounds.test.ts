@@ -1,5 +1,5 @@
 import { env } from "cloudflare:workers";
-import { describe, it, vi } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { ENVIRONMENT_BYTES_MAX, KEYS_PER_ENVIRONMENT_MAX, OPERATORS_MAX } from "../../../common/limits.ts";
 import wranglerToml from "../../../wrangler.toml?raw";
 import { type Answer, call, codeOf, tokenIn } from "../../support/client.ts";
@@ -43,7 +43,7 @@ async function fullEnvironment() {
 }
 
 describe("an environment of more than 9 GB", () => {
-  it("refuses what adds data, and changes nothing", async ({ expect }) => {
+  it("refuses what adds data, and changes nothing", async () => {
     const { get, put, rotate, remove, token } = await fullEnvironment();
     const before = await rows();
     const refused = [
@@ -64,7 +64,7 @@ describe("an environment of more than 9 GB", () => {
     expect(await rows()).toEqual(before);
   });
 
-  it("still reads, shrinks, rotates, deletes and revokes", async ({ expect }) => {
+  it("still reads, shrinks, rotates, deletes and revokes", async () => {
     const { key, get, put, rotate, remove, token } = await fullEnvironment();
     const statusOf = async (answer: Promise<Answer>) => (await answer).status;
     expect([
@@ -89,13 +89,13 @@ describe("an environment of more than 9 GB", () => {
     expect(codeOf(await get({ user_group_id: "ac" }))).toEqual([401, "credential_revoked"]);
   });
 
-  it("still answers a call that repeats an earlier one", async ({ expect }) => {
+  it("still answers a call that repeats an earlier one", async () => {
     const { rotate, first, stored } = await fullEnvironment();
     const repeated = await rotate(first, {}, withKey("before"));
     expect([repeated.status, repeated.body]).toEqual([200, stored.body]);
   });
 
-  it("accepts data again when it is no larger than 9 GB", async ({ expect }) => {
+  it("accepts data again when it is no larger than 9 GB", async () => {
     const { get } = await fullEnvironment();
     await setDatabaseSize(ENVIRONMENT_BYTES_MAX);
     expect((await get({ user_group_id: "new" })).status).toBe(200);
@@ -110,7 +110,7 @@ describe("an environment with a thousand API keys", () => {
   const listed = async () =>
     (await manage("GET", `/api/keys${ACME}&limit=1000`)).body.api_keys.map(({ id }: { id: number }) => id);
 
-  it("refuses one more, issued or rolled, while all are live", async ({ expect }) => {
+  it("refuses one more, issued or rolled, while all are live", async () => {
     const key = await issueKey();
     await fillWithKeys(KEYS_PER_ENVIRONMENT_MAX - 1);
     expect((await issue()).status).toBe(201);
@@ -124,7 +124,7 @@ describe("an environment with a thousand API keys", () => {
     expect(await issueKey({ environment: "Customer" })).toMatch(/^ugk_customer_/);
   });
 
-  it("deletes the one that ended longest ago, by revocation or expiry, also one that ends now", async ({ expect }) => {
+  it("deletes the one that ended longest ago, by revocation or expiry, also one that ends now", async () => {
     vi.useFakeTimers({ toFake: ["Date"] });
     const old = await issueKey();
     await fillWithKeys(KEYS_PER_ENVIRONMENT_MAX);
@@ -160,20 +160,20 @@ describe("the limits of calls", () => {
     ["LIST_LIMIT", 600],
     ["SESSION_LIMIT", 600],
     ["REFUSED_CREDENTIAL_LIMIT", 600],
-  ] as const)("are those of the design in wrangler.toml: %s is %i a minute", ([name, limit], { expect }) => {
+  ] as const)("are those of the design in wrangler.toml: %s is %i a minute", ([name, limit]) => {
     const [, section = ""] = wranglerToml.split(`name = "${name}"`);
     const [, written = "", period] = /simple = \{ limit = ([\d_]+), period = (\d+) \}/.exec(section) ?? [];
     expect([Number(written.replaceAll("_", "")), period]).toEqual([limit, "60"]);
   });
 
-  it("give each namespace a number of its own", ({ expect }) => {
+  it("give each namespace a number of its own", () => {
     const ids = [...wranglerToml.matchAll(/namespace_id = "(\d+)"/g)].map(([, id]) => id);
     // Those of production and of staging.
     expect(ids).toHaveLength(12);
     expect(new Set(ids).size).toBe(12);
   });
 
-  it("count a list as a call too", async ({ expect }) => {
+  it("count a list as a call too", async () => {
     const callEnv = { ...env, API_KEY_LIMIT: limiter(2) };
     const credential = await issueKey();
     const list = () => call("GET", "/api/user_groups", { credential, env: callEnv });
@@ -182,7 +182,7 @@ describe("the limits of calls", () => {
     expect((await call("GET", "/api/user", { credential, body, env: callEnv })).status).toBe(429);
   });
 
-  it("refuse an operator that calls too often, and wrong tokens use up nothing", async ({ expect }) => {
+  it("refuse an operator that calls too often, and wrong tokens use up nothing", async () => {
     const limit = limiter(2);
     const callEnv = { ...env, OPERATOR_LIMIT: limit };
     const list = (credential: string) => call("GET", "/api/operators", { credential, env: callEnv });
@@ -205,7 +205,7 @@ describe("the limits of calls", () => {
     [`/api/keys${ACME}`, 2, () => issueOperator("viewer")],
     [`/api/user_groups${ACME}`, 2, () => issueOperator("viewer")],
     [`/api/events${ACME}`, 2, () => issueOperator("viewer")],
-  ] as const)("refuse a caller that lists too often, before any RPC: %s", async (each, { expect }) => {
+  ] as const)("refuse a caller that lists too often, before any RPC: %s", async (each) => {
     const [path, rpcsOfList, issueCaller] = each;
     await issueKey();
     const { watched, costs } = watchedEnv();
@@ -223,7 +223,7 @@ describe("the limits of calls", () => {
 describe("a deployment with a thousand operators", () => {
   const BODY = { name: "one more", role: "viewer" };
 
-  it("refuses one more, issued or rolled, while all are live", async ({ expect }) => {
+  it("refuses one more, issued or rolled, while all are live", async () => {
     const key = await issueOperator("admin");
     await inRegistry(({ sql }) => fill(sql, "operators", OPERATORS_MAX - 1));
     await issueOperator("viewer", { name: "the last" });
@@ -239,7 +239,7 @@ describe("a deployment with a thousand operators", () => {
     expect(await issueKey()).toMatch(/^ugk_testing_/);
   });
 
-  it("deletes the one that was revoked first for a new one, and for a roll", async ({ expect }) => {
+  it("deletes the one that was revoked first for a new one, and for a roll", async () => {
     const key = await issueOperator("admin");
     await inRegistry(({ sql }) => fill(sql, "operators", OPERATORS_MAX));
     for (const id of [7, 3]) expect((await manage("DELETE", `/api/operators/${id}`)).status).toBe(200);

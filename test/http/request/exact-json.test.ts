@@ -1,5 +1,5 @@
 import fc from "fast-check";
-import { describe, it, vi } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { parseExact } from "../../../common/exact-json.ts";
 import { call, codeOf } from "../../support/client.ts";
 import { sessionOf } from "../../support/sessions.ts";
@@ -25,7 +25,7 @@ function isSameDecimal(one: string, other: string): boolean {
 const find = (text: string) => parseExact(text).issues;
 
 describe("parseExact", () => {
-  it("finds the same in any formatting of the JSON text", ({ expect }) => {
+  it("finds the same in any formatting of the JSON text", () => {
     const strings = fc.string({ unit: "binary" }).map((text) => `${text}\ud800`);
     const nested = fc.nat({ max: 80 }).map((depth) => `${"[".repeat(depth)}1${"]".repeat(depth)}`);
     const values = fc.oneof(
@@ -44,7 +44,7 @@ describe("parseExact", () => {
     expect(find(`${"[".repeat(30_000)}${"]".repeat(30_000)}`)).toHaveLength(1);
   });
 
-  it("finds nothing in what JSON.stringify prints", ({ expect }) => {
+  it("finds nothing in what JSON.stringify prints", () => {
     fc.assert(
       fc.property(fc.jsonValue({ maxDepth: 6 }), (value) => {
         fc.pre(JSON.stringify(value).isWellFormed() && !JSON.stringify(value).includes("\\u0000"));
@@ -54,7 +54,7 @@ describe("parseExact", () => {
     );
   });
 
-  it("finds a number exactly when printing it again gives another decimal value", ({ expect }) => {
+  it("finds a number exactly when printing it again gives another decimal value", () => {
     const digits = fc.stringMatching(/^(0|[1-9]\d{0,24})$/);
     const decimals = fc.option(fc.stringMatching(/^\d{1,24}$/), { nil: undefined });
     const exponents = fc.option(fc.integer({ min: -330, max: 330 }), { nil: undefined });
@@ -70,7 +70,7 @@ describe("parseExact", () => {
     );
   });
 
-  it("names the place of what it finds", ({ expect }) => {
+  it("names the place of what it finds", () => {
     const places = (text: string) => find(text).map(({ path }) => path);
     expect(places('{"a":[true,{"b":"x"},{"c":[1e999]}]}')).toEqual([["a", 2, "c", 0]]);
     expect(places('{"a":{"x":1},"b":{"x":1,"y":{"x":1},"x":2}}')).toEqual([["b", "x"]]);
@@ -80,7 +80,7 @@ describe("parseExact", () => {
 });
 
 describe("what is expensive to read", () => {
-  it("is read up to the last issue that an answer has", ({ expect }) => {
+  it("is read up to the last issue that an answer has", () => {
     const text = `{${Array(9000).fill('"a":1').join(",")}}`;
     const parse = vi.spyOn(JSON, "parse");
     const { issues } = parseExact(text);
@@ -95,7 +95,7 @@ describe("what is expensive to read", () => {
     ["above every double", `1e${"9".repeat(60_000)}`, 1],
     ["below every double", `1e-${"9".repeat(60_000)}`, 1],
     ["of zero", `0.0E${"9".repeat(60_000)}`, 0],
-  ] as const)("is no long exponent: %s", ([, number, count], { expect }) => {
+  ] as const)("is no long exponent: %s", ([, number, count]) => {
     const convert = vi.spyOn(globalThis, "BigInt");
     const issues = find(`[${number}]`);
     const converted = convert.mock.calls.filter(([text]) => String(text).length > 1000);
@@ -113,7 +113,7 @@ describe("a body that nests too deep", () => {
     ["objects without an end", `{"a":`.repeat(10_000), [422, "invalid_body"]],
     ["no object", "[".repeat(65_000), [400, "malformed_json"]],
     ["a string of brackets that does not end", `{"a":"${"[".repeat(1000)}`, [400, "malformed_json"]],
-  ] as const)("is refused without parsing it: %s", async ([, body, refusal], { expect }) => {
+  ] as const)("is refused without parsing it: %s", async ([, body, refusal]) => {
     const { get } = await newIntegrator();
     const parse = vi.spyOn(JSON, "parse");
     const answer = await get(body);
@@ -127,7 +127,7 @@ describe("a body that nests too deep", () => {
       ]);
   });
 
-  it("counts no bracket in a string", async ({ expect }) => {
+  it("counts no bracket in a string", async () => {
     const { get } = await newIntegrator();
     expect((await get({ user_group_id: "acme", name: `\\"${"[{".repeat(100)}` })).status).toBe(200);
   });
@@ -145,7 +145,7 @@ describe("the character U+0000, which no jsonb of PostgreSQL holds", () => {
       ["viewer_properties", "a"],
     ],
     ["POST", "/api/viewer_sessions", { user_group_id: "acme", viewer_id: "\0" }, ["viewer_id"]],
-  ] as const)("is refused in a body: %s %s %o", async ([method, path, body, where], { expect }) => {
+  ] as const)("is refused in a body: %s %s %o", async ([method, path, body, where]) => {
     const { key, get } = await newIntegrator();
     await get({ user_group_id: "acme" });
     const answer = await call(method, path, { credential: key, body });
@@ -154,13 +154,13 @@ describe("the character U+0000, which no jsonb of PostgreSQL holds", () => {
     expect((await get({ user_group_id: "acme" })).body.user_group.properties).toBeNull();
   });
 
-  it("is a text like any other where its escape is escaped", async ({ expect }) => {
+  it("is a text like any other where its escape is escaped", async () => {
     const { get } = await newIntegrator();
     const properties = { a: "\\u0000" };
     expect((await get({ user_group_id: "acme", properties })).body.user_group.properties).toEqual(properties);
   });
 
-  it("stays, and is shown, where an earlier release has stored it", async ({ expect }) => {
+  it("stays, and is shown, where an earlier release has stored it", async () => {
     const { key, get, put } = await newIntegrator();
     await get({ user_group_id: "acme", properties: { a: "b" } });
     await inDirectory(({ sql }) => {

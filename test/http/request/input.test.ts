@@ -1,4 +1,4 @@
-import { describe, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { type CallOptions, call, invalid } from "../../support/client.ts";
 import { logLines } from "../../support/each-test.ts";
 import { issueKey, newIntegrator, operator } from "../../support/states.ts";
@@ -24,7 +24,7 @@ describe.for(ROUTES)("the body of %s %s", ([method, path]) => {
   const send = async (options: CallOptions) =>
     call(method, path, { credential: path === "/api/keys" ? operator : await issueKey(), ...options });
 
-  it("refuses a body that breaks off, and logs no crash", async ({ expect }) => {
+  it("refuses a body that breaks off, and logs no crash", async () => {
     const body = new ReadableStream({
       start(controller) {
         controller.enqueue(utf8('{"user_group_id":"acme"'));
@@ -52,13 +52,13 @@ describe.for(ROUTES)("the body of %s %s", ([method, path]) => {
     ["a body encoded twice", encoded("gzip, br"), 415, "unsupported_media_type"],
     ["one encoding of two", encoded("identity, x"), 415, "unsupported_media_type"],
     ["an object without the fields that it needs", { body: {} }, 422, "invalid_body"],
-  ] as const)("is refused: %s", async ([, options, status, code], { expect }) => {
+  ] as const)("is refused: %s", async ([, options, status, code]) => {
     expect(await send(options)).toMatchObject({ status, body: { success: 0, error: { code } } });
   });
 
   it.for(["{}", "{", "[]", "\ufeff{}", ""])(
     "is refused with the name of the byte order mark before %j",
-    async (text, { expect }) => {
+    async (text) => {
       const message = "The body begins with a byte order mark (BOM, U+FEFF). Send it without one.";
       expect(await send({ body: utf8(`\ufeff${text}`) })).toMatchObject({
         status: 400,
@@ -69,19 +69,19 @@ describe.for(ROUTES)("the body of %s %s", ([method, path]) => {
 
   it.for(["application/json", "Application/JSON; charset=utf-8", "application/json ;x=y"])(
     "is read as %s",
-    async (type, { expect }) => {
+    async (type) => {
       expect(await send(typed(type))).toMatchObject({ status: 422 });
     },
   );
 
-  it("is read up to 64 KiB, whatever its Content-Length is", async ({ expect }) => {
+  it("is read up to 64 KiB, whatever its Content-Length is", async () => {
     const exactly = `{${" ".repeat(64 * 1024 - 2)}}`;
     for (const headers of [{}, { "Content-Length": "-2" }, { "Content-Length": "two" }])
       expect(await send({ body: exactly, headers })).toMatchObject({ status: 422 });
     expect(await send({ body: `${exactly} `, headers: { "Content-Length": "2" } })).toMatchObject({ status: 413 });
   });
 
-  it("is checked in the order media type, size, JSON, schema", async ({ expect }) => {
+  it("is checked in the order media type, size, JSON, schema", async () => {
     const text = { "Content-Type": "text/plain" };
     expect(await send({ body: "x".repeat(70_000), headers: text })).toMatchObject({ status: 415 });
     expect(await send({ body: "x".repeat(70_000) })).toMatchObject({ status: 413 });
@@ -90,13 +90,13 @@ describe.for(ROUTES)("the body of %s %s", ([method, path]) => {
   it.for([
     ["however deep they are", `{"x":${"[".repeat(5000)}${"1e999,".repeat(199)}1${"]".repeat(5000)}}`, 2000],
     ["however long its keys are", `{"${"x".repeat(30_000)}":[${"1e999,".repeat(100)}${"[".repeat(100)}`, 70_000],
-  ] as const)("is not echoed in the places of its issues, %s", async ([, sent, lengthMax], { expect }) => {
+  ] as const)("is not echoed in the places of its issues, %s", async ([, sent, lengthMax]) => {
     const { body } = await send({ body: sent });
     expect(body.error.code).toBe("invalid_body");
     expect(JSON.stringify(body).length).toBeLessThan(lengthMax);
   });
 
-  it("survives 30,000 levels of nesting", async ({ expect }) => {
+  it("survives 30,000 levels of nesting", async () => {
     const deep = `{"properties":${'{"a":'.repeat(10_000)}1${"}".repeat(10_000)}}`;
     expect(await send({ body: deep })).toMatchObject({ status: 422 });
     expect(await send({ body: `{"x":${"[".repeat(30_000)}${"]".repeat(30_000)}}` })).toMatchObject({ status: 422 });
@@ -112,16 +112,13 @@ it.for([
   ["POST", "/api/operators", { name: "ada" }, ["role"]],
   ["GET", "/api/keys?workspace=acme", undefined, ["environment"]],
   ["POST", "/api/viewer_sessions", {}, ["user_group_id"]],
-] as const)(
-  "%s %s calls a field missing only where it is missing",
-  async ([method, path, body, missing], { expect }) => {
-    const isOperators = /keys|operators/.test(path);
-    const { error } = (await call(method, path, { credential: isOperators ? operator : await issueKey(), body })).body;
-    const issues: { path: string[]; message: string }[] = error.issues;
-    const called = issues.filter(({ message }) => message.startsWith("This field is missing. Give "));
-    expect(called.map(({ path: [name] }) => name)).toEqual(missing);
-  },
-);
+] as const)("%s %s calls a field missing only where it is missing", async ([method, path, body, missing]) => {
+  const isOperators = /keys|operators/.test(path);
+  const { error } = (await call(method, path, { credential: isOperators ? operator : await issueKey(), body })).body;
+  const issues: { path: string[]; message: string }[] = error.issues;
+  const called = issues.filter(({ message }) => message.startsWith("This field is missing. Give "));
+  expect(called.map(({ path: [name] }) => name)).toEqual(missing);
+});
 
 describe("the schema", () => {
   const token = "ugt_testing_not-a-token-but-a-string";
@@ -170,7 +167,7 @@ describe("the schema", () => {
     ["DELETE", { current_token: token, user_group_id: "" }, "user_group_id"],
     ["DELETE", { current_token: token, data_source_provided_id: 7 }, "data_source_provided_id"],
     ["DELETE", { current_token: token, name: "x" }, "name"],
-  ] as const)("of %s refuses %o", async ([method, body, path], { expect }) => {
+  ] as const)("of %s refuses %o", async ([method, body, path]) => {
     const answer = await call(method, "/api/user", { credential: await issueKey(), body });
     expect(answer).toMatchObject({ status: 422, body: { error: { code: "invalid_body" } } });
     expect(answer.body.error.issues).toHaveLength(1);
@@ -194,13 +191,13 @@ describe("the schema", () => {
     [{ expires_in_seconds: 315_360_001 }, "expires_in_seconds"],
     [{ expires_in_seconds: "90d" }, "expires_in_seconds"],
     [{ scope: "all" }, "scope"],
-  ] as const)("of POST /api/keys refuses %o", async ([fields, path], { expect }) => {
+  ] as const)("of POST /api/keys refuses %o", async ([fields, path]) => {
     const complete = "workspace" in fields || path !== "workspace" ? { workspace: "acme" } : {};
     const body = { ...complete, environment: "Testing", name: "backend", ...fields };
     expect(await call("POST", "/api/keys", { credential: operator, body })).toMatchObject(invalid(path));
   });
 
-  it("reports all issues at once", async ({ expect }) => {
+  it("reports all issues at once", async () => {
     const { put } = await newIntegrator();
     const body = '{"user_group_id":"","propertes":{},"properties":{"n":1e999,"s":"\\ud800"},"mapping":{"a":1,"b":""}}';
     const { status, body: answer } = await put(body);
@@ -210,7 +207,7 @@ describe("the schema", () => {
     );
   });
 
-  it("names the unit of a length, in which most emoji count as two", async ({ expect }) => {
+  it("names the unit of a length, in which most emoji count as two", async () => {
     const { get } = await newIntegrator();
     expect((await get({ user_group_id: "😀".repeat(127) })).status).toBe(200);
     const message = "Give a string of 1 to 255 UTF-16 code units (most emoji count as 2).";
@@ -221,7 +218,7 @@ describe("the schema", () => {
     ]);
   });
 
-  it("reports a hundred issues at most", async ({ expect }) => {
+  it("reports a hundred issues at most", async () => {
     const { get } = await newIntegrator();
     const { body } = await get({ user_group_id: "a", ...entries(500) });
     expect(body.error.issues).toHaveLength(100);
@@ -239,7 +236,7 @@ describe("accepted input is stored exactly", () => {
     ["quotes and semicolons", `'; DROP TABLE user_groups; --"`],
     ["a noncharacter", "\uffff"],
     ["__proto__", "__proto__"],
-  ] as const)("as an id and a name: %s", async ([, id], { expect }) => {
+  ] as const)("as an id and a name: %s", async ([, id]) => {
     const { get } = await newIntegrator();
     const created = await get({ user_group_id: id, name: id });
     expect(created.body.user_group).toMatchObject({ provided_id: id, name: id });
@@ -253,7 +250,7 @@ describe("accepted input is stored exactly", () => {
     ["a key named __proto__, and one named constructor", '{"__proto__":{"x":1},"constructor":2,"a":{"__proto__":3}}'],
     ["numbers that a double holds", '{"n":[0,1,-1,0.1,1e21,1e-7,9007199254740991,1.7976931348623157e+308,5e-324]}'],
     ["all of JSON's other values", '{"a":null,"b":true,"c":false,"d":"\\u2028 \\" \\\\ é 😀","e":[],"f":{}}'],
-  ] as const)("as properties: %s", async ([, json], { expect }) => {
+  ] as const)("as properties: %s", async ([, json]) => {
     const { get, put } = await newIntegrator();
     await get(`{"user_group_id":"acme","properties":${json}}`);
     const same = JSON.stringify(JSON.parse(json));
@@ -263,7 +260,7 @@ describe("accepted input is stored exactly", () => {
     expect(JSON.stringify(updated.body.user_group.properties)).toBe(same);
   });
 
-  it("as a mapping: a hundred entries, and a key named __proto__", async ({ expect }) => {
+  it("as a mapping: a hundred entries, and a key named __proto__", async () => {
     const { get, remove, tokenOf } = await newIntegrator();
     const largest = await get({ user_group_id: "largest", mapping: entries(100) });
     expect(largest.status).toBe(200);
@@ -279,7 +276,7 @@ describe("accepted input is stored exactly", () => {
     ["infinity", "1e999"],
     ["sixty thousand zeros, quickly", `1${"0".repeat(60_000)}1`],
     ["what underflows to zero", "1e-999"],
-  ] as const)("else refused: %s", async ([, number], { expect }) => {
+  ] as const)("else refused: %s", async ([, number]) => {
     const { get } = await newIntegrator();
     const answer = await get(`{"user_group_id":"acme","properties":{"list":[1,${number}]}}`);
     expect(answer).toMatchObject({ status: 422, body: { error: { issues: [{ path: ["properties", "list", 1] }] } } });
@@ -292,7 +289,7 @@ describe("accepted input is stored exactly", () => {
     ["a key given twice", '{"user_group_id":"a","properties":{"x":1,"x":2}}', "properties.x"],
     ["a field given twice", '{"user_group_id":"a","user_group_id":"b"}', "user_group_id"],
     ["a key given twice in two spellings", '{"user_group_id":"a","properties":{"x":1,"\\u0078":2}}', "properties.x"],
-  ] as const)("else refused: %s", async ([, body, path], { expect }) => {
+  ] as const)("else refused: %s", async ([, body, path]) => {
     const { get } = await newIntegrator();
     const answer = await get(body);
     expect(answer.status).toBe(422);

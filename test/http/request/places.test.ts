@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, it, vi } from "vitest";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import {
   ADMISSIONS_OF_ENVIRONMENT_MAX,
   LARGE_ANSWER_BYTES_MIN,
@@ -25,7 +25,7 @@ describe("places", () => {
   beforeEach(() => void vi.useFakeTimers());
   afterEach(() => void vi.useRealTimers());
 
-  it("are so many for each name, and those of one name take none of another", async ({ expect }) => {
+  it("are so many for each name, and those of one name take none of another", async () => {
     const places = new Places(LIMITS);
     await places.take("a");
     await places.take("a");
@@ -33,7 +33,7 @@ describe("places", () => {
     expect(await soFar(places.take("b"))).not.toBe("waits");
   });
 
-  it("go to those who wait, in the order of arrival", async ({ expect }) => {
+  it("go to those who wait, in the order of arrival", async () => {
     const places = new Places(LIMITS);
     const [first, second] = [await places.take("a"), await places.take("a")];
     const waiting = [places.take("a"), places.take("a")];
@@ -43,7 +43,7 @@ describe("places", () => {
     expect(await soFar(waiting[1] ?? Promise.resolve(undefined))).toEqual(expect.any(Object));
   });
 
-  it("go to those who wait by environments in turn, and by the groups of each in turn", async ({ expect }) => {
+  it("go to those who wait by environments in turn, and by the groups of each in turn", async () => {
     const places = new Places({ placesMax: 1, waitingMax: 9, secondsMax: 8 });
     const place = await places.take("a");
     const order: string[] = [];
@@ -57,7 +57,7 @@ describe("places", () => {
     expect(order).toEqual(["acme 1", "other 1", "acme 2", "acme 1", "acme 1"]);
   });
 
-  it("skip those who have waited for too long", async ({ expect }) => {
+  it("skip those who have waited for too long", async () => {
     const places = new Places(LIMITS);
     const [first] = [await places.take("a"), await places.take("a")];
     const late = places.take("a", ["acme", "1"]);
@@ -69,13 +69,13 @@ describe("places", () => {
     expect(await soFar(next)).toEqual(expect.any(Object));
   });
 
-  it("are refused at once to a name of which too many wait", async ({ expect }) => {
+  it("are refused at once to a name of which too many wait", async () => {
     const places = new Places(LIMITS);
     for (let taken = 0; taken < 4; taken += 1) void places.take("a");
     expect(await soFar(places.take("a"))).toBeUndefined();
   });
 
-  it("are refused to a branch of which too many wait, and to no other one", async ({ expect }) => {
+  it("are refused to a branch of which too many wait, and to no other one", async () => {
     const places = new Places({ ...LIMITS, placesMax: 1 });
     void places.take("a");
     for (let taken = 0; taken < 2; taken += 1) void places.take("a", ["acme", "1"]);
@@ -83,7 +83,7 @@ describe("places", () => {
     expect(await soFar(places.take("a", ["other", "1"]))).toBe("waits");
   });
 
-  it("are refused after the time, and are lost to nobody then", async ({ expect }) => {
+  it("are refused after the time, and are lost to nobody then", async () => {
     const places = new Places(LIMITS);
     const [first] = [await places.take("a"), await places.take("a")];
     const late = places.take("a");
@@ -93,7 +93,7 @@ describe("places", () => {
     expect(await soFar(places.take("a"))).toEqual(expect.any(Object));
   });
 
-  it("count once when they are left twice", async ({ expect }) => {
+  it("count once when they are left twice", async () => {
     const places = new Places(LIMITS);
     const first = await places.take("a");
     await places.take("a");
@@ -103,7 +103,7 @@ describe("places", () => {
     expect(await soFar(places.take("a"))).toBe("waits");
   });
 
-  it("can grow, and then keep others waiting until they are left", async ({ expect }) => {
+  it("can grow, and then keep others waiting until they are left", async () => {
     const places = new Places(LIMITS);
     const long = await places.take("a");
     long?.grow(9);
@@ -116,7 +116,7 @@ describe("places", () => {
   });
 });
 
-it("a call of a credential that has too many waiting is refused before its body is read", async ({ expect }) => {
+it("a call of a credential that has too many waiting is refused before its body is read", async () => {
   const credential = await issueKey();
   vi.spyOn(CALLERS, "isFull").mockReturnValue(true);
   const body = new ReadableStream({ pull: () => new Promise(() => undefined) });
@@ -124,7 +124,7 @@ it("a call of a credential that has too many waiting is refused before its body 
 });
 
 describe("admissions of viewers", () => {
-  it("keep neither a viewer of another environment waiting nor a session that answers itself", async ({ expect }) => {
+  it("keep neither a viewer of another environment waiting nor a session that answers itself", async () => {
     const { key, tokenOf } = await newIntegrator();
     const token = await tokenOf("acme");
     const session = await sessionOf(key, { max_stale_seconds: 60 });
@@ -146,7 +146,7 @@ describe("admissions of viewers", () => {
 });
 
 describe("the places of a group", () => {
-  it("are taken by its viewers, and a call that finds none is refused", async ({ expect }) => {
+  it("are taken by its viewers, and a call that finds none is refused", async () => {
     const { tokenOf } = await newIntegrator();
     const [token, other] = [await tokenOf("acme"), await tokenOf("other")];
     const taken = await Promise.all(Array.from({ length: PLACES_OF_GROUP_MAX }, () => GROUPS.take("acme/Testing 1")));
@@ -158,7 +158,7 @@ describe("the places of a group", () => {
     expect((await view(token)).status).toBe(200);
   });
 
-  it("are not taken by a token that was rotated away", async ({ expect }) => {
+  it("are not taken by a token that was rotated away", async () => {
     const { tokenOf, rotate } = await newIntegrator();
     const token = await tokenOf("acme");
     await rotate(token);
@@ -171,7 +171,7 @@ describe("the places of a group", () => {
 describe("long work", () => {
   const LONG_SQL = `SELECT ${"a+".repeat(SQL_TEMPLATE_BYTES_MAX / 2 - 10)}1`;
 
-  it("of one viewer lets the query of another customer through first", async ({ expect }) => {
+  it("of one viewer lets the query of another customer through first", async () => {
     const { tokenOf } = await newIntegrator();
     const [token, other] = [await tokenOf("acme"), await tokenOf("other")];
     const answered: string[] = [];
@@ -185,7 +185,7 @@ describe("long work", () => {
 });
 
 describe("large answers", () => {
-  it("of one environment are refused above the bound, until it has passed", async ({ expect }) => {
+  it("of one environment are refused above the bound, until it has passed", async () => {
     const answers = new LargeAnswers(10 * LARGE_ANSWER_BYTES_MIN);
     const large = "x".repeat(LARGE_ANSWER_BYTES_MIN);
     const roomAt = (seconds: number, environment = "a", answer = large) =>
@@ -198,13 +198,13 @@ describe("large answers", () => {
     expect(roomAt(LARGE_ANSWERS_SECONDS)).toBe(false);
   });
 
-  it("are counted in bytes", ({ expect }) => {
+  it("are counted in bytes", () => {
     const answers = new LargeAnswers(LARGE_ANSWER_BYTES_MIN);
     const threeBytes = "€".repeat(LARGE_ANSWER_BYTES_MIN / 3 + 1);
     expect(answers.take("a", threeBytes)).toBe(false);
   });
 
-  it("above the bound are refused to viewers, and short ones are not", async ({ expect }) => {
+  it("above the bound are refused to viewers, and short ones are not", async () => {
     const { tokenOf } = await newIntegrator();
     const token = await tokenOf("acme", { properties: { text: "x".repeat(LARGE_ANSWER_BYTES_MIN) } });
     const small = await tokenOf("small");

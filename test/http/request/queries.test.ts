@@ -1,4 +1,4 @@
-import { describe, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { call, codeOf } from "../../support/client.ts";
 import { operatorPath, ROUTES, type Route } from "../../support/routes.ts";
 import { sessionOf } from "../../support/sessions.ts";
@@ -25,7 +25,7 @@ async function callersOf(route: Route): Promise<[credential: string, path: strin
 }
 
 describe("an unknown field of the query", () => {
-  it.for(ROUTES)("is refused where the caller may make the call: $name", async (route, { expect }) => {
+  it.for(ROUTES)("is refused where the caller may make the call: $name", async (route) => {
     for (const [credential, path] of await callersOf(route)) {
       const { body: sent, method } = route;
       for (const field of ["nonsense=1", "suspended=true", "nonsense"]) {
@@ -41,7 +41,7 @@ describe("an unknown field of the query", () => {
     }
   });
 
-  it.for(ROUTES)("tells nothing to a caller without a valid credential: $name", async (route, { expect }) => {
+  it.for(ROUTES)("tells nothing to a caller without a valid credential: $name", async (route) => {
     const revoked = await issueKey();
     await call("DELETE", `/api/keys/1${inEnvironment()}`, { credential: operator });
     for (const credential of [undefined, "x", revoked]) {
@@ -53,7 +53,7 @@ describe("an unknown field of the query", () => {
     }
   });
 
-  it.for(["PUT", "POST", "DELETE"])("changes nothing with %s /api/user", async (method, { expect }) => {
+  it.for(["PUT", "POST", "DELETE"])("changes nothing with %s /api/user", async (method) => {
     const { watched, costs } = watchedEnv();
     const { key, tokenOf } = await newIntegrator();
     const token = await tokenOf("acme");

@@ -1,4 +1,4 @@
-import { describe, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { byNumber, IN_ACME } from "../../support/by-number.ts";
 import { call, codeOf } from "../../support/client.ts";
 import { inEnvironment, issueKey, issueOperator, newIntegrator, operator } from "../../support/states.ts";
@@ -12,7 +12,7 @@ async function lastEvent(credential: string, search = "") {
 }
 
 describe("the reason of a call by number", () => {
-  it("is in its event, with each kind of caller", async ({ expect }) => {
+  it("is in its event, with each kind of caller", async () => {
     const { key, tokenOf } = await newIntegrator();
     await tokenOf("acme");
     const callers = [byNumber(key), byNumber(await issueOperator("admin"), IN_ACME), byNumber(operator, IN_ACME)];
@@ -36,7 +36,7 @@ describe("the reason of a call by number", () => {
     expect(await lastEvent(key)).toMatchObject({ type: "user_group.purged", reason: "asked for" });
   });
 
-  it("does not stay with a caller for the next call", async ({ expect }) => {
+  it("does not stay with a caller for the next call", async () => {
     const { key, tokenOf } = await newIntegrator();
     await tokenOf("acme");
     const by = byNumber(key);
@@ -45,14 +45,14 @@ describe("the reason of a call by number", () => {
     expect(await lastEvent(key)).not.toHaveProperty("reason");
   });
 
-  it("alone changes nothing, and writes no event", async ({ expect }) => {
+  it("alone changes nothing, and writes no event", async () => {
     const { key, tokenOf } = await newIntegrator();
     await tokenOf("acme");
     expect((await byNumber(key).update(1, why("none"))).status).toBe(200);
     expect(await lastEvent(key)).toMatchObject({ type: "user_group.created" });
   });
 
-  it("belongs to the stored request of an Idempotency-Key", async ({ expect }) => {
+  it("belongs to the stored request of an Idempotency-Key", async () => {
     const { key, tokenOf } = await newIntegrator();
     await tokenOf("acme");
     const by = byNumber(key);
@@ -68,7 +68,7 @@ describe("the reason of a call by number", () => {
     ["a\nb", "a line break"],
     [7, "a number"],
     [null, "null"],
-  ])("is refused as %j", async ([reason], { expect }) => {
+  ])("is refused as %j", async ([reason]) => {
     const { key, tokenOf } = await newIntegrator();
     await tokenOf("acme");
     const by = byNumber(key);
@@ -80,7 +80,7 @@ describe("the reason of a call by number", () => {
     expect(await lastEvent(key)).toMatchObject({ type: "user_group.created" });
   });
 
-  it("takes 255 characters, and no call of /api/user takes one", async ({ expect }) => {
+  it("takes 255 characters, and no call of /api/user takes one", async () => {
     const { key, put, tokenOf } = await newIntegrator();
     await tokenOf("acme");
     const reason = "𝒳".repeat(127);
@@ -91,7 +91,7 @@ describe("the reason of a call by number", () => {
 });
 
 describe("a suspended group", () => {
-  it("shows since when and why, in lists and by number, until it is resumed", async ({ expect }) => {
+  it("shows since when and why, in lists and by number, until it is resumed", async () => {
     const { key, put, tokenOf } = await newIntegrator();
     await tokenOf("acme");
     const by = byNumber(key);
@@ -117,7 +117,7 @@ describe("a suspended group", () => {
     expect(await shown()).toEqual([expect.any(String), null]);
   });
 
-  it("keeps both while it is deleted, and after it is restored", async ({ expect }) => {
+  it("keeps both while it is deleted, and after it is restored", async () => {
     const { key, tokenOf } = await newIntegrator();
     await tokenOf("acme");
     const by = byNumber(key);
@@ -129,7 +129,7 @@ describe("a suspended group", () => {
 });
 
 describe("the reason of a call on a key", () => {
-  it("is in its event", async ({ expect }) => {
+  it("is in its event", async () => {
     const key = await issueKey({ reason: "for the shop" });
     expect(await lastEvent(key)).toMatchObject({ type: "api_key.issued", reason: "for the shop" });
     const keys = `/api/keys/1`;
@@ -149,7 +149,7 @@ describe("the reason of a call on a key", () => {
 });
 
 describe("the reason of a call on an operator", () => {
-  it("is in the deployment's feed", async ({ expect }) => {
+  it("is in the deployment's feed", async () => {
     const send = (method: string, path: string, body: object) => call(method, path, { credential: operator, body });
     const issued = await send("POST", "/api/operators", { name: "ada", role: "viewer", reason: "new" });
     const path = `/api/operators/${issued.body.operator.id}`;

@@ -134,7 +134,7 @@ describe("a secret that a browser sends in another form", () => {
     ["as the password of Basic", (secret: string) => `Basic ${btoa(`api:${secret}`)}`],
     ["after two schemes", (secret: string) => `Token Bearer ${secret}`],
     ["with a comma", (secret: string) => `Token ${secret},`],
-  ] as const)("%s is 403 secret_key_in_browser", async ([, headerOf], { expect }) => {
+  ] as const)("%s is 403 secret_key_in_browser", async ([, headerOf]) => {
     for (const secret of [await issueKey(), await issueOperator("viewer"), operator]) {
       const headers = { Authorization: headerOf(secret), Origin: "https://app.example" };
       for (const path of ["/api/user_groups", "/api/viewer", "/api/nothing"])
@@ -142,13 +142,10 @@ describe("a secret that a browser sends in another form", () => {
     }
   });
 
-  it.for(["Basic x", "Basic !!!", "Token", "a b c d e f", "Basic OjpA"])(
-    "is nothing else: %s",
-    async (text, { expect }) => {
-      const headers = { Authorization: text, Origin: "https://app.example" };
-      expect(codeOf(await call("GET", "/api/user_groups", { headers }))).toEqual([401, "unauthenticated"]);
-    },
-  );
+  it.for(["Basic x", "Basic !!!", "Token", "a b c d e f", "Basic OjpA"])("is nothing else: %s", async (text) => {
+    const headers = { Authorization: text, Origin: "https://app.example" };
+    expect(codeOf(await call("GET", "/api/user_groups", { headers }))).toEqual([401, "unauthenticated"]);
+  });
 });
 
 describe("every answer", () => {
@@ -157,19 +154,16 @@ describe("every answer", () => {
     ["a refusal", "PUT", "/api/user", { user_group_id: "acme" }, 404],
     ["an unknown path", "GET", "/nothing", undefined, 404],
     ["the health check", "GET", "/health", undefined, 200],
-  ] as const)(
-    "is JSON with a request id, and is not cached: %s",
-    async ([, method, path, body, status], { expect }) => {
-      const answer = await call(method, path, { credential: await issueKey(), body });
-      expect(answer.status).toBe(status);
-      expect(answer.body.success).toBe(status === 200 ? 1 : 0);
-      expect(answer.headers.get("Content-Type")).toMatch(/^application\/json/);
-      expect(answer.headers.get("Cache-Control")).toBe("no-store");
-      expect(answer.headers.get("X-Request-Id")).toMatch(/^[\da-f-]{36}$/);
-    },
-  );
+  ] as const)("is JSON with a request id, and is not cached: %s", async ([, method, path, body, status]) => {
+    const answer = await call(method, path, { credential: await issueKey(), body });
+    expect(answer.status).toBe(status);
+    expect(answer.body.success).toBe(status === 200 ? 1 : 0);
+    expect(answer.headers.get("Content-Type")).toMatch(/^application\/json/);
+    expect(answer.headers.get("Cache-Control")).toBe("no-store");
+    expect(answer.headers.get("X-Request-Id")).toMatch(/^[\da-f-]{36}$/);
+  });
 
-  it("is the same with and without a trailing slash", async ({ expect }) => {
+  it("is the same with and without a trailing slash", async () => {
     const credential = await issueKey();
     for (const path of ["/api/user", "/api/user/"])
       expect(await call("GET", path, { credential, body: { user_group_id: "acme" } })).toMatchObject({ status: 200 });
@@ -178,11 +172,11 @@ describe("every answer", () => {
   });
 });
 
-it("answers GET /health with the version of package.json, without a credential", async ({ expect }) => {
+it("answers GET /health with the version of package.json, without a credential", async () => {
   expect(await call("GET", "/health")).toMatchObject({ status: 200, body: { success: 1, version } });
 });
 
-it.for(Object.entries(paths))("refuses other methods of %s with 405, and names its own", async (each, { expect }) => {
+it.for(Object.entries(paths))("refuses other methods of %s with 405, and names its own", async (each) => {
   const [path, operations] = each;
   const own = Object.keys(operations).map((method) => method.toUpperCase());
   // Public files and checks of gateways are there for HEAD, too.
@@ -198,7 +192,7 @@ it.for(Object.entries(paths))("refuses other methods of %s with 405, and names i
 it.for([
   ...["/api", "/api/users", "/api/user/acme", "/api/user_groupsx", "/API/USER"],
   ...["/api/user_groups/1/nothing", "/api/operators/1/nothing"],
-])("serves nothing at %s", async (path, { expect }) => {
+])("serves nothing at %s", async (path) => {
   const credential = await issueKey();
   for (const method of ["PUT", "PATCH"]) {
     const answer = await call(method, path, { credential });
@@ -216,7 +210,7 @@ describe("X-HTTP-Method-Override", () => {
 
   it.for(["GET", "get", "PUT", "DELETE", "POST"] as const)(
     "turns a POST into a %s, refusals included",
-    async (method, { expect }) => {
+    async (method) => {
       const real = method.toUpperCase() as keyof typeof BODIES;
       const direct = await call(real, "/api/user", { credential: await issueKey(), body: BODIES[real] });
       const overridden = await post(method, BODIES[real]);
@@ -226,11 +220,11 @@ describe("X-HTTP-Method-Override", () => {
     },
   );
 
-  it.for(["PATCH", "HEAD", "rotate", " "])("refuses %s with 405", async (method, { expect }) => {
+  it.for(["PATCH", "HEAD", "rotate", " "])("refuses %s with 405", async (method) => {
     expect(await post(method, BODIES.POST)).toMatchObject({ status: 405 });
   });
 
-  it("applies to every spelling of the path", async ({ expect }) => {
+  it("applies to every spelling of the path", async () => {
     for (const path of ["/api/user/", "/api/%75ser"]) {
       const { key, tokenOf, get } = await newIntegrator();
       const body = { current_token: await tokenOf("acme") };
@@ -240,7 +234,7 @@ describe("X-HTTP-Method-Override", () => {
     }
   });
 
-  it("is ignored with any other method or path", async ({ expect }) => {
+  it("is ignored with any other method or path", async () => {
     const headers = { "X-HTTP-Method-Override": "DELETE" };
     const credential = await issueKey();
     expect(await call("PUT", "/api/user", { credential, body: BODIES.PUT, headers })).toMatchObject({ status: 404 });
@@ -274,7 +268,7 @@ describe("when something breaks", () => {
   };
   const flagged = (flag: string) => Object.assign(new Error("busy"), { [flag]: true });
 
-  it("answers a crash with 500 and the request id alone, and logs the cause", async ({ expect }) => {
+  it("answers a crash with 500 and the request id alone, and logs the cause", async () => {
     const credential = await issueKey();
     const { brokenEnv, tries } = withDirectory(() => Promise.reject(new Error("disk on fire")));
     const answer = await call("GET", "/api/user", { credential, body: BODIES.GET, env: brokenEnv });
@@ -305,7 +299,7 @@ describe("when something breaks", () => {
     [`/api/backup${inEnvironment()}`, undefined, "backup", 200],
   ] as const)(
     "retries an idempotent call that failed as retryable, with a new stub: GET %s",
-    async ([path, body, rpc, status], { expect }) => {
+    async ([path, body, rpc, status]) => {
       const key = await issueKey();
       const credential = rpc === "backup" ? operator : key;
       const { brokenEnv, tries } = withDirectory((count, real) =>
@@ -324,7 +318,7 @@ describe("when something breaks", () => {
     ["POST", "retryable", 1],
     ["DELETE", "retryable", 1],
     ["DELETE", "overloaded", 1],
-  ] as const)("answers 503 to a %s whose directory is %s; tries: %i", async ([method, flag, most], { expect }) => {
+  ] as const)("answers 503 to a %s whose directory is %s; tries: %i", async ([method, flag, most]) => {
     const credential = await issueKey();
     const { brokenEnv, tries } = withDirectory(() => Promise.reject(flagged(flag)));
     const answer = await call(method, "/api/user", { credential, body: BODIES[method], env: brokenEnv });
@@ -335,7 +329,7 @@ describe("when something breaks", () => {
 
   it.for(["GET", "POST"] as const)(
     "answers 503 to a %s whose directory hangs for eight seconds, after one try",
-    async (method, { expect }) => {
+    async (method) => {
       const credential = await issueKey();
       const { brokenEnv, tries } = withDirectory(() => new Promise(() => undefined));
       vi.useFakeTimers({ toFake: ["Date", "setTimeout", "clearTimeout"] });
@@ -358,7 +352,7 @@ describe("the secrets", () => {
   it.for([
     ["missing", ""],
     ["without an id", SECRET],
-  ])("answers every call with 503 while SIGNING_KEYS is %s, and logs the fix", async ([, keys = ""], { expect }) => {
+  ])("answers every call with 503 while SIGNING_KEYS is %s, and logs the fix", async ([, keys = ""]) => {
     const unset = { ...env, SIGNING_KEYS: keys };
     const credential = await issueKey();
     for (const path of ["/health", "/api/user", "/api/keys", "/nothing"]) {
@@ -372,9 +366,7 @@ describe("the secrets", () => {
     expect(logged).not.toContain(SECRET);
   });
 
-  it("answers 503 to the bootstrap token alone while OPERATOR_TOKEN is shorter than 32 characters", async ({
-    expect,
-  }) => {
+  it("answers 503 to the bootstrap token alone while OPERATOR_TOKEN is shorter than 32 characters", async () => {
     for (const OPERATOR_TOKEN of ["", undefined, "a", "x".repeat(31)]) {
       const unset = { ...env, OPERATOR_TOKEN } as Env;
       const issue = { workspace: "acme", environment: "Testing", name: "x" };
@@ -400,7 +392,7 @@ it.for([
   ["/api/keys", "GET", "takes the key of an operator, ugo_…."],
   ["/api/viewer", "GET", "takes a viewer session, or the token of a user group, ugt_…."],
   ["/api/whoami", "GET", "the key of an operator, ugo_…, or a viewer session, or the token of a user group, ugt_…."],
-] as const)("the 401 of %s names the credential that it takes", async ([path, method, kind], { expect }) => {
+] as const)("the 401 of %s names the credential that it takes", async ([path, method, kind]) => {
   for (const credential of [undefined, "x"]) {
     const answer = await call(method, path, { credential });
     expect(answer.status).toBe(401);
@@ -408,7 +400,7 @@ it.for([
   }
 });
 
-it("answers a browser's preflight on every route, so that its page can read refusals", async ({ expect }) => {
+it("answers a browser's preflight on every route, so that its page can read refusals", async () => {
   for (const path of ROUTES.map((route) => route.path)) {
     const headers = { Origin: "https://page.example", "Access-Control-Request-Method": "PUT" };
     const preflight = await call("OPTIONS", path, { headers, undocumented: "A preflight is not an operation." });
@@ -421,7 +413,7 @@ it("answers a browser's preflight on every route, so that its page can read refu
   }
 });
 
-it("names the call that creates or rotates to a client that confused them", async ({ expect }) => {
+it("names the call that creates or rotates to a client that confused them", async () => {
   const { put, rotate } = await newIntegrator();
   expect((await put({ user_group_id: "new", name: "x" })).body.error.message).toContain(
     "GET /api/user and POST /api/user_groups create a group",
@@ -430,7 +422,7 @@ it("names the call that creates or rotates to a client that confused them", asyn
   expect(JSON.stringify(issues)).toContain("POST rotates it");
 });
 
-it("names the position of a number that JSON cannot represent", async ({ expect }) => {
+it("names the position of a number that JSON cannot represent", async () => {
   const { get } = await newIntegrator();
   const { issues } = (await get('{"user_group_id":"a","properties":{"n":1e400}}')).body.error;
   expect(issues).toEqual([{ path: ["properties", "n"], message: expect.stringContaining("position 39 of the body") }]);

@@ -1,5 +1,5 @@
 import { env } from "cloudflare:workers";
-import { describe, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { type Answer, call, codeOf } from "../../support/client.ts";
 import { forgedCredential } from "../../support/forged.ts";
 import { limiter } from "../../support/limiter.ts";
@@ -51,7 +51,7 @@ describe.for([
   ["without an Origin", {}],
   ["with an Origin", ORIGIN],
 ] as const)("a wrong credential %s", ([, headers]) => {
-  it.for(ROUTES)("is counted by address at %s", async (path, { expect }) => {
+  it.for(ROUTES)("is counted by address at %s", async (path) => {
     const { from } = newDeployment();
     for (const wrong of ["one", "two"]) expect((await from("203.0.113.1", wrong, path, headers)).status).not.toBe(429);
 
@@ -66,7 +66,7 @@ describe.for([
   });
 });
 
-it("a missing credential is not counted where none is needed", async ({ expect }) => {
+it("a missing credential is not counted where none is needed", async () => {
   const refused = limiter(0);
   const callEnv = { ...env, REFUSED_CREDENTIAL_LIMIT: refused };
   for (const headers of [{}, ORIGIN])
@@ -86,7 +86,7 @@ describe("an address", () => {
     ["2001:db8:1:2::1", "203.0.113.1", 2],
     ["203.0.113.1", "203.0.113.2", 2],
     ["203.0.113.1", "::1", 2],
-  ] as const)("is counted by its /64 or by itself: %s and %s are %i", async ([one, other, clients], { expect }) => {
+  ] as const)("is counted by its /64 or by itself: %s and %s are %i", async ([one, other, clients]) => {
     const { from, counts } = newDeployment();
     for (const wrong of ["one", "two"]) await from(one, wrong, "/health");
     expect((await from(other, "three", "/health")).status).toBe(clients === 1 ? 429 : 200);
@@ -109,13 +109,13 @@ describe("a forwarding header", () => {
   }
   const SAME_PEER = ["203.0.113.9:4001", "203.0.113.9:4002", "203.0.113.9:4003"];
 
-  it("counts for nothing where no proxy is configured", async ({ expect }) => {
+  it("counts for nothing where no proxy is configured", async () => {
     const forged = (n: number) => Object.fromEntries(FORWARDING.map((name) => [name, `198.51.100.${n}`]));
     expect(await lastOfThree("", forged, SAME_PEER)).toBe(429);
     expect(await lastOfThree("not a name", forged, SAME_PEER)).toBe(429);
   });
 
-  it("counts as the client if the proxy sets it, and no other does", async ({ expect }) => {
+  it("counts as the client if the proxy sets it, and no other does", async () => {
     const headersOf = (n: number) => ({ "X-Real-IP": `198.51.100.${n}`, "X-Forwarded-For": "192.0.2.1" });
     expect(await lastOfThree("X-Real-IP", headersOf, SAME_PEER)).toBe(200);
     expect(await lastOfThree("X-Forwarded-For", headersOf, SAME_PEER)).toBe(429);
@@ -123,13 +123,13 @@ describe("a forwarding header", () => {
 
   it.for(["198.51.100.1, 198.51.100.2", "for=198.51.100.1", "unknown", "198.51.100.1:80", "198.51.100.300", " "])(
     "without one valid address leaves the peer to be counted: %j",
-    async ([value], { expect }) => {
+    async ([value]) => {
       const headersOf = (n: number) => ({ "X-Real-IP": `${value}`.replace("198", String(190 + n)) });
       expect(await lastOfThree("X-Real-IP", headersOf, SAME_PEER)).toBe(429);
     },
   );
 
-  it("leaves peers of IPv6 counted by their network, and IPv4 in IPv6 as IPv4", async ({ expect }) => {
+  it("leaves peers of IPv6 counted by their network, and IPv4 in IPv6 as IPv4", async () => {
     const none = () => ({ "CF-Connecting-IP": "" });
     expect(await lastOfThree("", none, ["[2001:db8::1]:1", "[2001:db8::2]:2", "[2001:db8::3]:3"])).toBe(429);
     expect(await lastOfThree("", none, ["[2001:db8::1]:1", "[2001:db8::2]:2", "[2001:db8:0:1::3]:3"])).toBe(200);
@@ -141,7 +141,7 @@ describe("a forwarding header", () => {
 describe("guesses of the operator's token from a browser", () => {
   it.for(["/health", "/nothing", "/api/viewer"])(
     "get the same answer at %s, right or wrong, after too many",
-    async (path, { expect }) => {
+    async (path) => {
       const { from } = newDeployment();
       for (const wrong of ["one", "two"]) await from("203.0.113.1", wrong, path, ORIGIN);
       const right = await from("203.0.113.1", operator, path, ORIGIN);
@@ -151,7 +151,7 @@ describe("guesses of the operator's token from a browser", () => {
     },
   );
 
-  it("get the same answer in a form that the service does not take", async ({ expect }) => {
+  it("get the same answer in a form that the service does not take", async () => {
     const { from } = newDeployment();
     const guess = (text: string) =>
       from("203.0.113.1", "", "/api/viewer", { ...ORIGIN, Authorization: `Basic ${btoa(`operator:${text}`)}` });
@@ -161,7 +161,7 @@ describe("guesses of the operator's token from a browser", () => {
     expect(comparable(right)).toEqual(comparable(await guess("x".repeat(operator.length))));
   });
 
-  it("count each once, right or wrong", async ({ expect }) => {
+  it("count each once, right or wrong", async () => {
     const { from, counts } = newDeployment();
     await from("203.0.113.1", operator, "/health", ORIGIN);
     await from("203.0.113.1", "wrong", "/api/user", ORIGIN);
@@ -169,7 +169,7 @@ describe("guesses of the operator's token from a browser", () => {
   });
 });
 
-it("a valid token of a viewer is never counted, in a browser or not", async ({ expect }) => {
+it("a valid token of a viewer is never counted, in a browser or not", async () => {
   const token = await (await newIntegrator()).tokenOf("acme");
   const { from, counts } = newDeployment();
   for (const headers of [ORIGIN, {}, ORIGIN, {}])
@@ -180,7 +180,7 @@ it("a valid token of a viewer is never counted, in a browser or not", async ({ e
 it.for([
   ["an API key", "api_key", "/api/user_groups", () => issueKey()],
   ["an operator's key", "operator_key", "/api/operators", () => issueOperator("admin")],
-] as const)("%s that is forged with the signing key is counted too", async ([, kind, path, issue], { expect }) => {
+] as const)("%s that is forged with the signing key is counted too", async ([, kind, path, issue]) => {
   await issue();
   const { from } = newDeployment();
   for (const id of [1, 2]) {
@@ -192,7 +192,7 @@ it.for([
   expect(refused.headers.get("WWW-Authenticate")).toBeNull();
 });
 
-it("a key that was valid once is not counted as a guess", async ({ expect }) => {
+it("a key that was valid once is not counted as a guess", async () => {
   const [key, operatorKey] = [await issueKey(), await issueOperator("admin")];
   await call("DELETE", `/api/keys/1${inEnvironment()}`, { credential: operator });
   await call("DELETE", "/api/operators/1", { credential: operator });
@@ -205,7 +205,7 @@ it("a key that was valid once is not counted as a guess", async ({ expect }) => 
   expect(counts.size).toBe(0);
 });
 
-it("good credentials go on from an address that sent too many wrong ones", async ({ expect }) => {
+it("good credentials go on from an address that sent too many wrong ones", async () => {
   const { key, tokenOf } = await newIntegrator();
   const token = await tokenOf("acme");
   const operatorKey = await issueOperator("viewer");

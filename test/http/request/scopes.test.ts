@@ -1,4 +1,4 @@
-import { describe, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { SCOPES, type Scope } from "../../../src/domain/credentials/rights.ts";
 import { type Answer, call, codeOf } from "../../support/client.ts";
 import { CREDENTIAL_PATTERN } from "../../support/credential-pattern.ts";
@@ -24,7 +24,7 @@ describe("the scopes of a new API key", () => {
     ["scopes in any order", { scopes: ["tokens:rotate", "groups:read"] }, null, ["groups:read", "tokens:rotate"]],
     ["the scopes of read access", { scopes: READ }, null, READ],
     ["every scope", { scopes: SCOPES }, null, SCOPES],
-  ] as const)("are those asked for: %s", async ([, fields, access, scopes], { expect }) => {
+  ] as const)("are those asked for: %s", async ([, fields, access, scopes]) => {
     const { status, body } = await issue(fields);
     expect(status).toBe(201);
     expect(body.api_key).toMatchObject({ access, scopes });
@@ -47,7 +47,7 @@ describe("the scopes of a new API key", () => {
     ["null", { scopes: null }],
     ["null for access", { access: null }],
     ["unknown access", { access: "admin" }],
-  ] as const)("refuse %s with 422", async ([, fields], { expect }) => {
+  ] as const)("refuse %s with 422", async ([, fields]) => {
     const answer = await issue(fields);
     expect(codeOf(answer)).toEqual([422, "invalid_body"]);
     const [field] = answer.body.error.issues[0].path;
@@ -56,7 +56,7 @@ describe("the scopes of a new API key", () => {
     expect(environments.body.environments).toEqual([]);
   });
 
-  it("stay with its successor", async ({ expect }) => {
+  it("stay with its successor", async () => {
     await issue({ scopes: ["tokens:rotate", "groups:read"] });
     const rolled = await call("POST", `/api/keys/1/roll${inEnvironment()}`, { credential: operator });
     expect(rolled.body.api_key).toMatchObject({ access: null, scopes: ["groups:read", "tokens:rotate"] });
@@ -67,7 +67,7 @@ describe("the scopes of a new API key", () => {
 });
 
 describe("a refusal for want of a scope", () => {
-  it("names the scope, and nothing of the body", async ({ expect }) => {
+  it("names the scope, and nothing of the body", async () => {
     const credential = await issueKey({ scopes: ["events:read"] });
     for (const body of [{ user_group_id: "acme" }, { nonsense: true }, "{"]) {
       const answer = await call("PUT", "/api/user", { credential, body });
@@ -79,7 +79,7 @@ describe("a refusal for want of a scope", () => {
     }
   });
 
-  it("comes after the key itself is judged", async ({ expect }) => {
+  it("comes after the key itself is judged", async () => {
     const credential = await issueKey({ scopes: ["events:read"] });
     await call("DELETE", `/api/keys/1${inEnvironment()}`, { credential: operator });
     const answer = await call("PUT", "/api/user", { credential, body: { user_group_id: "acme" } });
@@ -96,7 +96,7 @@ describe("without tokens:read", () => {
     return { key, get, repeat, rotated, current: rotated.body.user_group.token as string };
   }
 
-  it("no answer has a token, nor has the repeat of another key's rotation", async ({ expect }) => {
+  it("no answer has a token, nor has the repeat of another key's rotation", async () => {
     const { repeat, rotated, current } = await rotatedByAnother();
     const { key: credential, get, put } = await newIntegrator(without("tokens:read"));
     const where = (path: string) => `/api/user_groups${path}`;
@@ -128,7 +128,7 @@ describe("without tokens:read", () => {
     expect(repeated.headers.get("ETag")).toBe(rotated.headers.get("ETag"));
   });
 
-  it("a key that rotates sees the new token, in its answer and in its repeat", async ({ expect }) => {
+  it("a key that rotates sees the new token, in its answer and in its repeat", async () => {
     const { get, current } = await rotatedByAnother();
     const credential = await issueKey({ scopes: ["tokens:rotate"] });
     const mine = { credential, body: { current_token: current }, ...withKey("mine") };
@@ -139,7 +139,7 @@ describe("without tokens:read", () => {
     expect([again.status, again.body]).toEqual([200, first.body]);
   });
 
-  it("its successor after a roll does not see the token in the repeat", async ({ expect }) => {
+  it("its successor after a roll does not see the token in the repeat", async () => {
     const { current } = await rotatedByAnother();
     const old = await issueKey({ scopes: ["tokens:rotate"] });
     const repeat = { body: { current_token: current }, ...withKey("mine") };
@@ -150,7 +150,7 @@ describe("without tokens:read", () => {
     expect(again.body.user_group.token).toBeUndefined();
   });
 
-  it("with it, the repeat of another key's rotation has the token", async ({ expect }) => {
+  it("with it, the repeat of another key's rotation has the token", async () => {
     const { repeat, rotated } = await rotatedByAnother();
     const credential = await issueKey({ scopes: ["tokens:rotate", "tokens:read"] });
     expect((await call("POST", "/api/user", { credential, ...repeat })).body).toEqual(rotated.body);
@@ -158,7 +158,7 @@ describe("without tokens:read", () => {
 });
 
 describe("an operator who is a viewer or support", () => {
-  it.for(["viewer", "support"] as const)("never sees a credential, nor makes one: %s", async (role, { expect }) => {
+  it.for(["viewer", "support"] as const)("never sees a credential, nor makes one: %s", async (role) => {
     const { key, tokenOf } = await newIntegrator();
     const token = await tokenOf("acme");
     await issueOperator("admin");

@@ -1,5 +1,5 @@
 import { env } from "cloudflare:workers";
-import { describe, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { SETTING_NAMES, type SettingName } from "../../../common/settings/settings.ts";
 import { call, codeOf } from "../../support/client.ts";
 import { logLines } from "../../support/each-test.ts";
@@ -16,11 +16,11 @@ describe.each(SETTING_NAMES)("%s", (name) => {
   // The runtime of the tests has no jurisdictions; ready.test.ts stands in for them.
   const good = SETTING_TEXTS[name].good.filter((text) => name !== "JURISDICTION" || text === "");
 
-  it.for(good)("is ready with %j", async (text, { expect }) => {
+  it.for(good)("is ready with %j", async (text) => {
     expect((await ready(name, text)).status).toBe(200);
   });
 
-  it.for(SETTING_TEXTS[name].wrong)("is not ready with %j, and the log says why", async (text, { expect }) => {
+  it.for(SETTING_TEXTS[name].wrong)("is not ready with %j, and the log says why", async (text) => {
     const { status, body } = await ready(name, text);
     expect([status, body.error.code, body.error.failed]).toEqual([503, "not_ready", ["settings"]]);
     const { problem } = logLines.at(-1) ?? {};
@@ -28,7 +28,7 @@ describe.each(SETTING_NAMES)("%s", (name) => {
     for (const secret of secretsIn(name, text)) expect(problem).not.toContain(secret);
   });
 
-  it("is reported once by each isolate, and other calls go on where they can", async ({ expect }) => {
+  it("is reported once by each isolate, and other calls go on where they can", async () => {
     const callEnv = envWith(name, SETTING_TEXTS[name].wrong[0]);
     const statuses = [];
     for (let n = 0; n < 3; n += 1) statuses.push((await call("GET", "/health", { env: callEnv })).status);
@@ -39,7 +39,7 @@ describe.each(SETTING_NAMES)("%s", (name) => {
   });
 });
 
-it("is ready with numbers, as wrangler.toml may have them, and with variables that are missing", async ({ expect }) => {
+it("is ready with numbers, as wrangler.toml may have them, and with variables that are missing", async () => {
   expect((await ready("UNDO_DAYS", 30)).status).toBe(200);
   for (const missing of [undefined, null]) expect((await ready("CONSOLE", missing)).status).toBe(200);
   const { body } = await ready("SIGNING_KEYS", undefined);
@@ -49,7 +49,7 @@ it("is ready with numbers, as wrangler.toml may have them, and with variables th
   ]);
 });
 
-it("is not ready with a part of the settings of the sign-in with the company", async ({ expect }) => {
+it("is not ready with a part of the settings of the sign-in with the company", async () => {
   const names = ["SSO_HEADER", "SSO_ISSUER", "SSO_AUDIENCE", "SSO_JWKS_URL"] as const;
   for (const missing of names) {
     for (const text of ["", undefined, null]) {
@@ -62,7 +62,7 @@ it("is not ready with a part of the settings of the sign-in with the company", a
   }
 });
 
-it("takes the safe side of a setting that cannot be read", async ({ expect }) => {
+it("takes the safe side of a setting that cannot be read", async () => {
   const { tokenOf } = await newIntegrator();
   const token = await tokenOf("acme");
   const fromPage = { credential: token, headers: { Origin: "https://page.example" } };

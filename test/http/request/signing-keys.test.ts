@@ -1,5 +1,5 @@
 import { env } from "cloudflare:workers";
-import { describe, it, vi } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { type Answer, call, codeOf, tokenIn } from "../../support/client.ts";
 import { isolateAt, type Step } from "../../support/signing-ring.ts";
 import { operator, withKey } from "../../support/states.ts";
@@ -73,13 +73,13 @@ describe("signing keys that rotate in steps", () => {
     ["until the new key signs, the other isolate first", swapped([...FIRST_STEPS, ...LAST_STEPS.slice(0, 1)])],
     ["until the old key is removed", LAST_STEPS],
     ["until the old key is removed, the other isolate first", swapped(LAST_STEPS)],
-  ] as const)("let no call fail in any isolate %s", async ([, moments], { expect }) => {
+  ] as const)("let no call fail in any isolate %s", async ([, moments]) => {
     const { refused, count } = await rotateThrough([...moments]);
     expect(refused).toEqual([]);
     expect(count).toBe(2 * moments.length);
   });
 
-  it("end what the old key signed when it is removed", async ({ expect }) => {
+  it("end what the old key signed when it is removed", async () => {
     const [before, after] = [isolateAt("k1"), isolateAt("k2")];
     const old = await issueAll("old", before);
     const current = await issueAll("current", after);
@@ -93,7 +93,7 @@ describe("signing keys that rotate in steps", () => {
     expect((await view(renewed, {}, after)).body.user_group.provided_id).toBe("old");
   });
 
-  it("answer an idempotent repeat with a valid token after the old key is removed", async ({ expect }) => {
+  it("answer an idempotent repeat with a valid token after the old key is removed", async () => {
     const old = await issueAll("old", isolateAt("k1"));
     const after = isolateAt("k2");
     const { key } = await issueAll("current", after);
@@ -103,7 +103,7 @@ describe("signing keys that rotate in steps", () => {
     expect((await view(tokenIn(repeated), {}, after)).body.user_group.provided_id).toBe("old");
   });
 
-  it("name the removal as one of the reasons for which a credential is refused", async ({ expect }) => {
+  it("name the removal as one of the reasons for which a credential is refused", async () => {
     const [before, after] = [isolateAt("k1"), isolateAt("k2")];
     const { key, token } = await issueAll("old", before);
     const messageOf = ({ body }: Answer): string => body.error.message;
@@ -125,7 +125,7 @@ describe("signing keys that rotate in steps", () => {
   });
 });
 
-it("an isolate whose first request finds no SIGNING_KEYS says so, and does not crash", async ({ expect }) => {
+it("an isolate whose first request finds no SIGNING_KEYS says so, and does not crash", async () => {
   vi.resetModules();
   const { ringOf } = await import("../../../src/http/request/authenticate.ts");
   const { SIGNING_KEYS: _, ...without } = env;

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Browser, Locator, Page } from "playwright-core";
 import { request } from "undici";
-import { afterAll, beforeAll, describe, it, onTestFinished } from "vitest";
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import { startOwnService } from "../../../cli/src/serve/own-service.ts";
 import { hasChromium, skippedWithoutChromium, startChromium } from "../../../tools/browser.ts";
 import { fill } from "../../../tools/console/fixture.ts";
@@ -91,7 +91,7 @@ const pagesOf = (all: readonly string[], areKinds: boolean) => all.filter((path)
 /** What holds of each page of the console: of one of each kind, or of all others. */
 export const testPages = (areKinds: boolean) =>
   describe.skipIf(!hasChromium)(`each page of the console${skippedWithoutChromium}`, () => {
-    it("has nothing that axe-core finds, in the light scheme and the dark one", async ({ expect }) => {
+    it("has nothing that axe-core finds, in the light scheme and the dark one", async () => {
       const { page, problems } = await signedIn({ colorScheme: "light", viewport: { width: 1280, height: 900 } });
       const found: string[] = [];
       for (const path of pagesOf(SHOP_PAGES, areKinds)) {
@@ -106,25 +106,22 @@ export const testPages = (areKinds: boolean) =>
       expect(problems).toEqual([]);
     });
 
-    it.for(WINDOWS)(
-      "shows hostile names as text, whole tags, and nothing sideways: $width px",
-      async (window, { expect }) => {
-        const { width, deviceScaleFactor } = window;
-        const { page, problems } = await signedIn({ viewport: { width, height: 800 }, deviceScaleFactor });
-        const titles: string[] = [];
-        for (const path of pagesOf([...SHOP_PAGES, ...HOSTILE_PAGES], areKinds)) {
-          await open(page, path);
-          expect(await isWide(page), path).toBe(false);
-          titles.push(await page.title());
-          const tag = path.startsWith(OF_SHOP) ? "Customer" : path.startsWith(OF_HOSTILE) ? "untagged" : undefined;
-          if (tag) expect([path, await page.evaluate(SWITCHER_TAG)]).toEqual([path, tag]);
-        }
-        expect(titles).not.toContain("run");
-        expect(problems).toEqual([]);
-        await open(page, "/console/events?environment=acme/Customer&actor=nobody&since=yesterday");
-        expect([await page.locator(".filter strong").count(), await isWide(page)]).toEqual([2, false]);
-      },
-    );
+    it.for(WINDOWS)("shows hostile names as text, whole tags, and nothing sideways: $width px", async (window) => {
+      const { width, deviceScaleFactor } = window;
+      const { page, problems } = await signedIn({ viewport: { width, height: 800 }, deviceScaleFactor });
+      const titles: string[] = [];
+      for (const path of pagesOf([...SHOP_PAGES, ...HOSTILE_PAGES], areKinds)) {
+        await open(page, path);
+        expect(await isWide(page), path).toBe(false);
+        titles.push(await page.title());
+        const tag = path.startsWith(OF_SHOP) ? "Customer" : path.startsWith(OF_HOSTILE) ? "untagged" : undefined;
+        if (tag) expect([path, await page.evaluate(SWITCHER_TAG)]).toEqual([path, tag]);
+      }
+      expect(titles).not.toContain("run");
+      expect(problems).toEqual([]);
+      await open(page, "/console/events?environment=acme/Customer&actor=nobody&since=yesterday");
+      expect([await page.locator(".filter strong").count(), await isWide(page)]).toEqual([2, false]);
+    });
   });
 
 /** Windows of a phone, a tablet and a desk, and one at 200 %, which has half as many pixels. */
@@ -150,7 +147,7 @@ const isWide = (page: Page) => page.evaluate("document.documentElement.scrollWid
 export const testTasks = (device: "mouse" | "keyboard") =>
   it.skipIf(!hasChromium)(
     `does ten tasks in few clicks, without a script, by ${device}${skippedWithoutChromium}`,
-    async ({ expect }) => {
+    async () => {
       const { page } = await signedIn({ javaScriptEnabled: false });
       const hand = handOf(page, device);
       const link = (name: string | RegExp) => page.getByRole("link", { name });

@@ -1,7 +1,7 @@
 import { globSync } from "node:fs";
 import { join } from "node:path";
 import type { Browser, Page } from "playwright-core";
-import { afterAll, beforeAll, describe, inject, it, onTestFinished } from "vitest";
+import { afterAll, beforeAll, describe, expect, inject, it, onTestFinished } from "vitest";
 import { hasChromium, skippedWithoutChromium, startChromium } from "../../../tools/browser.ts";
 import { violationsOn } from "./violations.ts";
 
@@ -53,7 +53,7 @@ export const testPages = (areKinds: boolean) =>
   describe.skipIf(!hasChromium)(`the pages of /docs in a browser${skippedWithoutChromium}`, () => {
     const paths = areKinds ? KINDS : OTHERS;
 
-    it("no page scrolls sideways on the narrowest phone, or has an error", async ({ expect }) => {
+    it("no page scrolls sideways on the narrowest phone, or has an error", async () => {
       const { page, problems } = await openPage("/docs", { viewport: { width: NARROW_PX, height: 600 } });
       for (const path of paths) {
         const response = await page.goto(url + path);
@@ -63,7 +63,7 @@ export const testPages = (areKinds: boolean) =>
       expect(problems).toEqual([]);
     });
 
-    it("axe-core finds nothing, in the light scheme and the dark one", async ({ expect }) => {
+    it("axe-core finds nothing, in the light scheme and the dark one", async () => {
       const { page, problems } = await openPage("/docs", { javaScriptEnabled: true, bypassCSP: true });
       const found: string[] = [];
       for (const path of paths) {

@@ -1,6 +1,6 @@
 import { spawn } from "node:child_process";
 import { readdirSync, readFileSync } from "node:fs";
-import { describe, inject, it } from "vitest";
+import { describe, expect, inject, it } from "vitest";
 import { outcomeOf } from "./commands.ts";
 import { type Customer, environmentsOf } from "./environments.ts";
 
@@ -57,12 +57,12 @@ export function testRecipes(recipes: readonly Recipe[], language: RegExp): void 
   describe.for(recipes)("$file", ({ present, needs, isThere = true, takesTokens = false }) => {
     const skipped = isThere ? "" : `, skipped: ${needs} is missing`;
 
-    it.skipIf(!isThere)(`shows a customer of its own environment their data${skipped}`, async ({ expect }) => {
+    it.skipIf(!isThere)(`shows a customer of its own environment their data${skipped}`, async () => {
       expect(await present(own.session)).toMatch(SHOWN);
       if (takesTokens) expect(await present(own.token)).toMatch(SHOWN);
     });
 
-    it.skipIf(!isThere)(`refuses the same id of each other environment${skipped}`, async ({ expect }) => {
+    it.skipIf(!isThere)(`refuses the same id of each other environment${skipped}`, async () => {
       for (const [name, { session, token }] of Object.entries(foreign))
         for (const credential of [session, token]) {
           const shown = await present(credential);
@@ -72,7 +72,7 @@ export function testRecipes(recipes: readonly Recipe[], language: RegExp): void 
     });
   });
 
-  it("presents foreign credentials to every recipe that takes one", ({ expect }) => {
+  it("presents foreign credentials to every recipe that takes one", () => {
     const takes = readdirSync("examples/embedding").filter(
       (file) =>
         language.test(file) &&
@@ -91,7 +91,7 @@ export const testLibraries = (libraries: readonly Library[]) =>
   describe.for(libraries)("$library, which takes an empty audience for any", ({ program, isThere, library }) => {
     const skipped = isThere ? "" : `, skipped: ${library} is missing`;
 
-    it.skipIf(!isThere)(`verifies nothing while the environment is not named${skipped}`, async ({ expect }) => {
+    it.skipIf(!isThere)(`verifies nothing while the environment is not named${skipped}`, async () => {
       for (const env of [{ AUDIENCE: "" }, { AUDIENCE: undefined }]) {
         const { stdout, stderr } = await run(program, own.session, env);
         expect({ stdout, isExplained: stderr.includes("AUDIENCE") }).toEqual({ stdout: "", isExplained: true });

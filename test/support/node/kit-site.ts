@@ -1,6 +1,6 @@
 import { build } from "esbuild";
 import type { Browser, Page } from "playwright-core";
-import { afterAll, beforeAll, describe, inject, it, onTestFinished, vi } from "vitest";
+import { afterAll, beforeAll, describe, expect, inject, it, onTestFinished, vi } from "vitest";
 import { OperatorClient, UserGroupClient } from "../../../client/src/index.ts";
 import { requireSession } from "../../../client/src/server.ts";
 import { hasChromium, skippedWithoutChromium, startChromium } from "../../../tools/browser.ts";
@@ -114,7 +114,7 @@ export const testSites = (servers: Record<string, StartServer>) =>
       return page;
     }
 
-    inBrowser(`a page sees its customer, and its API knows who asks${skippedWithoutChromium}`, async ({ expect }) => {
+    inBrowser(`a page sees its customer, and its API knows who asks${skippedWithoutChromium}`, async () => {
       const { group } = await groups.ensure({ userGroupId: `shop ${kind}`, name: "Shop" });
       const { open, requests, onFailure } = await startSite(`shop ${kind}`);
       expect(await open()).toBe(`Shop 200 {"teamId":${group.teamId},"viewerId":"jane"}`);
@@ -128,7 +128,7 @@ export const testSites = (servers: Record<string, StartServer>) =>
       expect(onFailure).not.toHaveBeenCalled();
     });
 
-    inBrowser(`a page that has no session says why, and asks once${skippedWithoutChromium}`, async ({ expect }) => {
+    inBrowser(`a page that has no session says why, and asks once${skippedWithoutChromium}`, async () => {
       const asked = (requests: string[]) => requests.filter((request) => request.startsWith("POST /session"));
       const signedOut = await startSite(undefined);
       expect(await signedOut.open()).toBe("code signed_out");
@@ -152,7 +152,7 @@ export const testSites = (servers: Record<string, StartServer>) =>
       );
     });
 
-    inBrowser(`a page tries again while the service is down${skippedWithoutChromium}`, async ({ expect }) => {
+    inBrowser(`a page tries again while the service is down${skippedWithoutChromium}`, async () => {
       await groups.ensure({ userGroupId: `down ${kind}` });
       const { open, requests, goDown, onFailure } = await startSite(`down ${kind}`);
       goDown();
@@ -161,29 +161,26 @@ export const testSites = (servers: Record<string, StartServer>) =>
       expect(onFailure).toHaveBeenCalledWith(expect.objectContaining({ code: "network_error" }), `down ${kind}`);
     });
 
-    inBrowser(
-      `an API that asks the service sees the end of a session at once${skippedWithoutChromium}`,
-      async ({ expect }) => {
-        const userGroupId = `online ${kind}`;
-        const { group } = await groups.ensure({ userGroupId, name: "Online" });
-        const { open, address } = await startSite(userGroupId, { checksOnline: true });
-        expect(await open()).toBe(`Online 200 {"teamId":${group.teamId},"viewerId":"jane"}`);
-        const { token } = await groups.mintSession({ userGroupId, viewerId: "jane", maxStaleSeconds: 300 });
-        const ask = async () => {
-          const response = await fetch(`${address}/orders`, { headers: { Authorization: `Bearer ${token}` } });
-          return response.status === 200 ? 200 : errorIn(response);
-        };
-        expect(await ask()).toBe(200);
-        await groups.suspend({ userGroupId });
-        expect(await ask()).toEqual({ status: 403, code: "user_group_suspended", cached: "no-store" });
-        await groups.resume({ userGroupId });
-        expect(await ask()).toBe(200);
-        await groups.endSessions({ userGroupId, viewerId: "jane" });
-        expect(await ask()).toEqual({ status: 401, code: "credential_revoked", cached: "no-store" });
-      },
-    );
+    inBrowser(`an API that asks the service sees the end of a session at once${skippedWithoutChromium}`, async () => {
+      const userGroupId = `online ${kind}`;
+      const { group } = await groups.ensure({ userGroupId, name: "Online" });
+      const { open, address } = await startSite(userGroupId, { checksOnline: true });
+      expect(await open()).toBe(`Online 200 {"teamId":${group.teamId},"viewerId":"jane"}`);
+      const { token } = await groups.mintSession({ userGroupId, viewerId: "jane", maxStaleSeconds: 300 });
+      const ask = async () => {
+        const response = await fetch(`${address}/orders`, { headers: { Authorization: `Bearer ${token}` } });
+        return response.status === 200 ? 200 : errorIn(response);
+      };
+      expect(await ask()).toBe(200);
+      await groups.suspend({ userGroupId });
+      expect(await ask()).toEqual({ status: 403, code: "user_group_suspended", cached: "no-store" });
+      await groups.resume({ userGroupId });
+      expect(await ask()).toBe(200);
+      await groups.endSessions({ userGroupId, viewerId: "jane" });
+      expect(await ask()).toEqual({ status: 401, code: "credential_revoked", cached: "no-store" });
+    });
 
-    it("a request without a session never reaches the API", async ({ expect }) => {
+    it("a request without a session never reaches the API", async () => {
       const { address } = await startSite(undefined);
       const ask = async (headers: Record<string, string>) => errorIn(await fetch(`${address}/orders`, { headers }));
       const refused = { status: 401, code: "unauthenticated", cached: "no-store" };

@@ -1,6 +1,6 @@
 import { PGlite } from "@electric-sql/pglite";
 import pg from "pg";
-import { afterAll, beforeAll, describe, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { CommandError } from "../../../common/command-error.ts";
 import { type Database, rowsOf, withDatabase } from "../../../prove/src/database.ts";
 import { type Connect, type Proof, prove } from "../../../prove/src/prove.ts";
@@ -147,7 +147,7 @@ export const describeProver = (on: (typeof ENGINES)[number]) =>
     const { isThere } = on;
     const { skipped, plant, possible, engine } = prepared(on);
 
-    it.skipIf(!isThere)(`proves a correct set-up as it is${skipped}`, async ({ expect }) => {
+    it.skipIf(!isThere)(`proves a correct set-up as it is${skipped}`, async () => {
       await plant(CORRECT);
       expect(await proofOf(engine(), asCustomer)).toMatchObject({
         outcome: "proven",
@@ -157,14 +157,14 @@ export const describeProver = (on: (typeof ENGINES)[number]) =>
       });
     });
 
-    it.skipIf(!isThere)(`proves two people of one customer${skipped}`, async ({ expect }) => {
+    it.skipIf(!isThere)(`proves two people of one customer${skipped}`, async () => {
       await plant(CORRECT, PEOPLE_CORRECT);
       expect(await proofOf(engine(), asOneOfTwo)).toMatchObject({ outcome: "proven", arePeople: true });
     });
 
     it.skipIf(!isThere).for(possible(CORRECT_SCHEMAS))(
       `proves %s after its fixes are pasted once, which hide no row${skipped}`,
-      async ([, { sql, as, accept }], { expect }) => {
+      async ([, { sql, as, accept }]) => {
         await plant(sql);
         const prove = () => proofOf(engine(), as, { accept, anyEnvironment: !sql.includes("'aud'") });
         const before = [rowsIn(await read(engine(), as(1))), rowsIn(await read(engine(), as(2)))];
@@ -178,7 +178,7 @@ export const describeProver = (on: (typeof ENGINES)[number]) =>
 
     it.skipIf(!isThere).for(possible(PLANTS))(
       `names %s${skipped}`,
-      async ([, { sql, as = asCustomer, anyEnvironment, ...rest }], { expect }) => {
+      async ([, { sql, as = asCustomer, anyEnvironment, ...rest }]) => {
         await plant(CORRECT, sql);
         const proof = await proofOf(engine(), as, { anyEnvironment });
         expect(proof?.outcome).not.toBe("proven");
@@ -198,7 +198,7 @@ export const describeFixes = (on: (typeof ENGINES)[number]) =>
     const { skipped, plant, possible, engine } = prepared(on);
     it.skipIf(!on.isThere).for(possible(PLANTS))(
       `prove nothing of %s while somebody reads foreign rows${skipped}`,
-      async ([, { sql, as = asCustomer, anyEnvironment, remains }], { expect }) => {
+      async ([, { sql, as = asCustomer, anyEnvironment, remains }]) => {
         await plant(CORRECT, sql);
         const prove = () => proofOf(engine(), as, { anyEnvironment });
         const { proof } = await pasted(engine(), await prove(), prove, 4);

@@ -1,4 +1,4 @@
-import { describe, inject, it, vi } from "vitest";
+import { describe, expect, inject, it, vi } from "vitest";
 import { UserGroupClient, ViewerClient } from "../../../client/src/index.ts";
 import { requireSession } from "../../../client/src/server.ts";
 import { freePort } from "./free-port.ts";
@@ -57,7 +57,7 @@ export async function signOut({ post }: Awaited<ReturnType<typeof startSite>>) {
 /** What a sign-out with the kit must do, in a server of this kind. */
 export const testSignOuts = (servers: Record<string, StartServer>) =>
   describe.for(Object.entries(servers))("a sign-out in a server of %s", ([kind, startServer]) => {
-    it("ends the sessions of the person, and of nobody else", async ({ expect }) => {
+    it("ends the sessions of the person, and of nobody else", async () => {
       const customer = `left ${kind}`;
       await groups.ensure({ userGroupId: customer });
       const site = await startSite(startServer, customer);
@@ -80,7 +80,7 @@ export const testSignOuts = (servers: Record<string, StartServer>) =>
       expect(await codeOf(groups.asViewer({ session: before.token }).view())).toBe("success");
     });
 
-    it("is refused to pages of other origins", async ({ expect }) => {
+    it("is refused to pages of other origins", async () => {
       const site = await startSite(startServer, `never called ${kind}`);
       const response = await site.post("/sign-out", { Origin: "https://thief.example" });
       expect([response.status, await refusalIn(response)]).toEqual([403, "origin_not_allowed"]);

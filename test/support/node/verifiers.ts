@@ -1,6 +1,6 @@
 import { spawn } from "node:child_process";
 import { availableParallelism } from "node:os";
-import { describe, inject, it } from "vitest";
+import { describe, expect, inject, it } from "vitest";
 import { outcomeOf } from "./commands.ts";
 import { forgedSessions, mintSessions } from "./sessions.ts";
 import { standIn } from "./stand-in.ts";
@@ -60,7 +60,7 @@ export const testVerifiers = (verifiers: readonly Verifier[]) =>
   describe.for(verifiers)("$name", ({ name, command, needs, isThere }) => {
     const skipped = isThere ? "" : `, skipped: ${needs} is missing`;
 
-    it.skipIf(!isThere)(`verifies sessions with nothing but the public keys${skipped}`, async ({ expect }) => {
+    it.skipIf(!isThere)(`verifies sessions with nothing but the public keys${skipped}`, async () => {
       const { url, received, mint } = await serveKeys();
       for (const claims of [
         { providedId: "initech", teamId: 12, viewerId: "jane" },
@@ -76,7 +76,7 @@ export const testVerifiers = (verifiers: readonly Verifier[]) =>
       );
     });
 
-    it.skipIf(!isThere)(`names the same group after its id went to another one${skipped}`, async ({ expect }) => {
+    it.skipIf(!isThere)(`names the same group after its id went to another one${skipped}`, async () => {
       const { url } = inject("service");
       const groups = await groupsOfWorkspace("verifiers", { environment: "Customer", name });
       const { group } = await groups.ensure({ userGroupId: HOSTILE_ID });
@@ -89,7 +89,7 @@ export const testVerifiers = (verifiers: readonly Verifier[]) =>
       expect(JSON.parse(stdout)).toEqual({ team_id: group.teamId, viewer: "jane" });
     });
 
-    it.skipIf(!isThere)(`accepts a session from the pages of its origins alone${skipped}`, async ({ expect }) => {
+    it.skipIf(!isThere)(`accepts a session from the pages of its origins alone${skipped}`, async () => {
       const { url, mint } = await serveKeys();
       const anywhere = mint({ providedId: "initech" });
       const limited = mint({ providedId: "initech", origins: ["https://app.example", "https://other.example"] });
@@ -108,7 +108,7 @@ export const testVerifiers = (verifiers: readonly Verifier[]) =>
       }
     });
 
-    it.skipIf(!isThere)(`refuses every text that is no session of this environment${skipped}`, async ({ expect }) => {
+    it.skipIf(!isThere)(`refuses every text that is no session of this environment${skipped}`, async () => {
       const { url, mint } = await serveKeys();
       const { valid, wrong } = forgedSessions(url, 4);
       const texts = {

@@ -1,5 +1,5 @@
 import { env } from "cloudflare:workers";
-import { describe, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { call } from "../../../support/client.ts";
 import { limiter } from "../../../support/limiter.ts";
 import { inEnvironment, issueKey, operator } from "../../../support/states.ts";
@@ -9,13 +9,13 @@ const revoke = (query: string) => call("DELETE", `/api/keys/1${query}`, { creden
 const ensure = (key: string, id = "acme", callEnv = env) =>
   call("GET", "/api/user", { credential: key, body: { user_group_id: id }, env: callEnv });
 
-it("is listed under untagged where its environment has no tag", async ({ expect }) => {
+it("is listed under untagged where its environment has no tag", async () => {
   await issueKey({ environment: null });
   const { body } = await call("GET", `/api/keys${inEnvironment("acme", "untagged")}`, { credential: operator });
   expect(body.api_keys).toMatchObject([{ id: 1, environment: null }]);
 });
 
-it("goes on when another environment's key of the same id is revoked", async ({ expect }) => {
+it("goes on when another environment's key of the same id is revoked", async () => {
   const key = await issueKey();
   await issueKey({ environment: "Customer" });
   await revoke(inEnvironment("acme", "Customer"));
@@ -23,7 +23,7 @@ it("goes on when another environment's key of the same id is revoked", async ({ 
 });
 
 describe("rate limits", () => {
-  it("answer 429 with Retry-After to one API key that calls too often, before any RPC", async ({ expect }) => {
+  it("answer 429 with Retry-After to one API key that calls too often, before any RPC", async () => {
     const { watched, costs } = watchedEnv();
     const limit = limiter(2);
     const callEnv = { ...watched, API_KEY_LIMIT: limit };
@@ -41,7 +41,7 @@ describe("rate limits", () => {
     for (const key of [busy, other]) expect(counted.filter((name) => key.includes(name))).toEqual([]);
   });
 
-  it("are those of the design, by the platform's own bindings", async ({ expect }) => {
+  it("are those of the design, by the platform's own bindings", async () => {
     const callsFrom = (address: string) =>
       Promise.all(
         Array.from({ length: 650 }, () =>

@@ -1,5 +1,5 @@
 import { env } from "cloudflare:workers";
-import { describe, it, vi } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { KEYS_PER_ENVIRONMENT_MAX } from "../../../../common/limits.ts";
 import { REGISTRY_NAME } from "../../../../src/domain/placement.ts";
 import { byNumber } from "../../../support/by-number.ts";
@@ -66,7 +66,7 @@ const fill = (sql: SqlStorage, table: string) =>
 describe.for(LISTS)("the list of $name", ({ path, field, rowsOf, fill: fillTable }) => {
   const get = (query: string) => call("GET", path + query, { credential: operator });
 
-  it("has pages, 100 unless asked otherwise, oldest first, each of them once", async ({ expect }) => {
+  it("has pages, 100 unless asked otherwise, oldest first, each of them once", async () => {
     await fillTable();
     const first = (await get("")).body;
     expect(first[field]).toHaveLength(100);
@@ -77,7 +77,7 @@ describe.for(LISTS)("the list of $name", ({ path, field, rowsOf, fill: fillTable
     );
   });
 
-  it("reads one row more than its limit", async ({ expect }) => {
+  it("reads one row more than its limit", async () => {
     await fillTable();
     const rows = await rowsOf();
     await get("limit=10");
@@ -87,7 +87,7 @@ describe.for(LISTS)("the list of $name", ({ path, field, rowsOf, fill: fillTable
 
   it.for(["limit=0", "limit=1001", "limit=x", "cursor=x", "name=x", "limit=1&limit=2"])(
     "refuses %s with 422",
-    async (query, { expect }) => {
+    async (query) => {
       await fillTable();
       expect(codeOf(await get(query))).toEqual([422, "invalid_body"]);
     },
@@ -121,7 +121,7 @@ describe("an operator who is revoked while a list waits for its turn", () => {
     [`/api/user_groups${inEnvironment()}`, "list"],
     [`/api/events${inEnvironment()}`, "listEvents"],
     [`/api/keys${inEnvironment()}`, "listKeys"],
-  ] as const)("gets 401: %s", async ([path, rpc], { expect }) => {
+  ] as const)("gets 401: %s", async ([path, rpc]) => {
     const resume = await newPause();
     const credential = await issueOperator("viewer");
     const { watched, costs } = watchedEnv();
@@ -133,7 +133,7 @@ describe("an operator who is revoked while a list waits for its turn", () => {
     expect(costs.rpcs).toEqual(["registry.admit", rpc, "registry.admit"]);
   });
 
-  it("is admitted once more only for a list that has waited", async ({ expect }) => {
+  it("is admitted once more only for a list that has waited", async () => {
     const resume = await newPause();
     await resume();
     const credential = await issueOperator("viewer");

@@ -1,4 +1,4 @@
-import { describe, it, vi } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { type Answer, call, codeOf } from "../../../support/client.ts";
 import { CREDENTIAL_PATTERN } from "../../../support/credential-pattern.ts";
 import { operatorPath, ROUTES, type Route } from "../../../support/routes.ts";
@@ -71,13 +71,13 @@ describe.for(KINDS)("$kind", ({ path, query, item, items, notFound, fields, show
     ["without a body", undefined],
     ["with an empty body", ""],
     ["with a body without any field", {}],
-  ] as const)("is rolled %s", async ([, body], { expect }) => {
+  ] as const)("is rolled %s", async ([, body]) => {
     await issue();
     const rolled = await call("POST", `${path}/1/roll${query}`, { credential: operator, body });
     expect([rolled.status, rolled.body[item].id]).toEqual([201, 2]);
   });
 
-  it("is issued and shown this once", async ({ expect }) => {
+  it("is issued and shown this once", async () => {
     stopClock();
     const answer = await issue({ expires_in_seconds: 3600 });
     expect(answer.status).toBe(201);
@@ -96,7 +96,7 @@ describe.for(KINDS)("$kind", ({ path, query, item, items, notFound, fields, show
     expect((await issue()).body[item].expires_at).toBeNull();
   });
 
-  it("is listed without the key, oldest first, also when it has ended", async ({ expect }) => {
+  it("is listed without the key, oldest first, also when it has ended", async () => {
     const [one, two] = [await issue({ name: "one" }), await issue({ name: "two" })];
     await revoke(1);
     const { body } = await manage("GET", "");
@@ -128,7 +128,7 @@ describe.for(KINDS)("$kind", ({ path, query, item, items, notFound, fields, show
     ["a paragraph separator", "back\u2029end", "Leave out characters that are not visible"],
     ["a private-use character", "back\ue000end", "Leave out characters that are not visible"],
     ["half of a surrogate pair", "back\ud800end", ""],
-  ] as const)("may not have a name with %s", async ([, name, message], { expect }) => {
+  ] as const)("may not have a name with %s", async ([, name, message]) => {
     const answer = await issue({ name });
     expect(codeOf(answer)).toEqual([422, "invalid_body"]);
     expect(answer.body.error.issues[0]).toEqual({ path: ["name"], message: expect.stringContaining(message) });
@@ -137,19 +137,19 @@ describe.for(KINDS)("$kind", ({ path, query, item, items, notFound, fields, show
 
   it.for(["b", "Zoë's back-end (2)", "后端", "مفتاح", "🔑", "❤\ufe0f", "a\u3164"])(
     "may have the name %s",
-    async (name, { expect }) => {
+    async (name) => {
       expect((await issue({ name })).body[item].name).toBe(name);
     },
   );
 
-  it("is refused at every call once it is revoked", async ({ expect }) => {
+  it("is refused at every call once it is revoked", async () => {
     await issueKey();
     const { body } = await issue();
     expect(await revoke(body[item].id)).toMatchObject({ status: 200, body: { success: 1 } });
     expect(await everyCall(body.key)).toEqual(["credential_revoked"]);
   });
 
-  it("is refused at every call from its expiry on", async ({ expect }) => {
+  it("is refused at every call from its expiry on", async () => {
     stopClock();
     await issueKey();
     const { key } = (await issue({ expires_in_seconds: 60 })).body;
@@ -159,7 +159,7 @@ describe.for(KINDS)("$kind", ({ path, query, item, items, notFound, fields, show
     expect(await everyCall(key)).toEqual(["credential_expired"]);
   });
 
-  it("shows when it was last used, right to the hour, and not by calls that are refused", async ({ expect }) => {
+  it("shows when it was last used, right to the hour, and not by calls that are refused", async () => {
     stopClock();
     const { key } = (await issue()).body;
     const lastUsedAfter = async (milliseconds: number) => {
@@ -175,7 +175,7 @@ describe.for(KINDS)("$kind", ({ path, query, item, items, notFound, fields, show
     expect(await lastUsedAfter(3 * HOUR)).toBe(HOUR);
   });
 
-  it("keeps the time of the first revocation, which touches no other", async ({ expect }) => {
+  it("keeps the time of the first revocation, which touches no other", async () => {
     stopClock();
     await issue();
     const { key } = (await issue()).body;
@@ -188,14 +188,14 @@ describe.for(KINDS)("$kind", ({ path, query, item, items, notFound, fields, show
 
   it.for(["2", "0", "-1", "01", "1.0", "0x1", "1e0", "acme", "9007199254740993"])(
     "is not revoked or rolled by the id %s",
-    async (id, { expect }) => {
+    async (id) => {
       const { key } = (await issue()).body;
       for (const answer of [await revoke(id), await roll({}, id)]) expect(codeOf(answer)).toEqual([404, notFound]);
       expect((await use(key)).status).toBe(200);
     },
   );
 
-  it("is rolled into one with the same name, rights and expiry, and ends", async ({ expect }) => {
+  it("is rolled into one with the same name, rights and expiry, and ends", async () => {
     stopClock();
     const old = (await issue({ expires_in_seconds: 3600 })).body;
     vi.setSystemTime(NOW.getTime() + 1000);
@@ -210,7 +210,7 @@ describe.for(KINDS)("$kind", ({ path, query, item, items, notFound, fields, show
     expect((await use(rolled.body.key)).body.caller).toMatchObject({ id: 2, name: "reports" });
   });
 
-  it("stays good for the grace of a roll, and no longer", async ({ expect }) => {
+  it("stays good for the grace of a roll, and no longer", async () => {
     stopClock();
     const old = (await issue()).body;
     const { key } = (await roll({ grace_seconds: 60 })).body;
@@ -222,7 +222,7 @@ describe.for(KINDS)("$kind", ({ path, query, item, items, notFound, fields, show
     expect((await use(key)).status).toBe(200);
   });
 
-  it("ends at its expiry in a longer grace", async ({ expect }) => {
+  it("ends at its expiry in a longer grace", async () => {
     stopClock();
     const { key } = (await issue({ expires_in_seconds: 60 })).body;
     await roll({ grace_seconds: 604800 });
@@ -230,7 +230,7 @@ describe.for(KINDS)("$kind", ({ path, query, item, items, notFound, fields, show
     expect(codeOf(await use(key))).toEqual([401, "credential_expired"]);
   });
 
-  it("ends in its grace when it is revoked, and gets no longer one", async ({ expect }) => {
+  it("ends in its grace when it is revoked, and gets no longer one", async () => {
     stopClock();
     const old = (await issue()).body;
     const { key } = (await roll({ grace_seconds: 60 })).body;
@@ -241,7 +241,7 @@ describe.for(KINDS)("$kind", ({ path, query, item, items, notFound, fields, show
     expect((await use(key)).status).toBe(200);
   });
 
-  it("is not rolled when it has ended", async ({ expect }) => {
+  it("is not rolled when it has ended", async () => {
     stopClock();
     await issue({ expires_in_seconds: 60 });
     await issue();
@@ -251,7 +251,7 @@ describe.for(KINDS)("$kind", ({ path, query, item, items, notFound, fields, show
     expect(await list()).toHaveLength(2);
   });
 
-  it("is rolled by one of three calls at the same time", async ({ expect }) => {
+  it("is rolled by one of three calls at the same time", async () => {
     await issue();
     const answers = await Promise.all([1, 2, 3].map(() => roll({})));
     expect(answers.map(({ status }) => status).toSorted()).toEqual([201, 404, 404]);
@@ -259,7 +259,7 @@ describe.for(KINDS)("$kind", ({ path, query, item, items, notFound, fields, show
 
   it.for([{ grace_seconds: -1 }, { grace_seconds: 604801 }, { grace_seconds: "1" }, { name: "x" }])(
     "is not rolled with %o",
-    async (body, { expect }) => {
+    async (body) => {
       await issue();
       expect(codeOf(await roll(body))).toEqual([422, "invalid_body"]);
       expect(await list()).toHaveLength(1);

@@ -63,7 +63,7 @@ const reasonOf = async (page: string, options = "", settings: Partial<Env> = {})
 };
 
 describe("a page of a backup", () => {
-  it("has the MAC of its hash, its number and its cursor, as documented", async ({ expect }) => {
+  it("has the MAC of its hash, its number and its cursor, as documented", async () => {
     const { first, second } = await newPages();
     for (const page of [first, second]) {
       const { sha256, number, next_cursor: cursor, signed_by: signedBy, mac } = lastLineOf(page);
@@ -72,7 +72,7 @@ describe("a page of a backup", () => {
     }
   });
 
-  it("is refused after an edit, although its hashes were computed again", async ({ expect }) => {
+  it("is refused after an edit, although its hashes were computed again", async () => {
     await newIntegrator();
     await issueOperator("viewer");
     const [page = ""] = await backUp("");
@@ -91,7 +91,7 @@ describe("a page of a backup", () => {
     expect((await restorePage(page, "")).body.done).toBe(true);
   });
 
-  it("is refused with another number, cursor, key or MAC", async ({ expect }) => {
+  it("is refused with another number, cursor, key or MAC", async () => {
     const { first } = await newPages();
     const line = lastLineOf(first);
     const [start = "", end = ""] = [line.mac.slice(0, -2), line.mac.slice(-2)];
@@ -107,7 +107,7 @@ describe("a page of a backup", () => {
       expect(await reasonOf(withLastLine(first, changed), "", ring)).toContain("its mac is another");
   });
 
-  it("does not follow from a page of another backup, environment or number", async ({ expect }) => {
+  it("does not follow from a page of another backup, environment or number", async () => {
     const one = await newPages();
     const other = await newPages();
     await restorePage(one.first);
@@ -121,7 +121,7 @@ describe("a page of a backup", () => {
 });
 
 describe("a restore", () => {
-  it("refuses format 1, and a key that has left the ring, and names the way out", async ({ expect }) => {
+  it("refuses format 1, and a key that has left the ring, and names the way out", async () => {
     const { first } = await newPages();
     expect(await reasonOf(await asFormat1(first))).toMatch(/format 1.*ug restore --unsigned, or unsigned=true/);
     const gone = await reasonOf(first, "", { SIGNING_KEYS: OTHER });
@@ -129,13 +129,13 @@ describe("a restore", () => {
     expect(gone).toContain("ug restore --unsigned");
   });
 
-  it("takes a page signed by any key of the ring", async ({ expect }) => {
+  it("takes a page signed by any key of the ring", async () => {
     const { pages } = await newPages();
     for (const page of pages)
       expect((await restorePage(page, OF_ACME, "", { SIGNING_KEYS: `${OTHER},${FIRST}` })).status).toBe(200);
   });
 
-  it("takes what is not signed with unsigned=true, which its event says", async ({ expect }) => {
+  it("takes what is not signed with unsigned=true, which its event says", async () => {
     await issueKey();
     const [page = ""] = await backUp();
     const newest = async () => (await call("GET", "/api/events", { credential: operator })).body.events.at(-1);
@@ -151,14 +151,14 @@ describe("a restore", () => {
     expect(await newest()).not.toHaveProperty("unsigned");
   });
 
-  it("checks the hashes with unsigned=true too", async ({ expect }) => {
+  it("checks the hashes with unsigned=true too", async () => {
     const { first } = await newPages();
     expect(await reasonOf(first.replace("group 1", "group 2"), "unsigned=true")).toContain("its sha256 is another");
   });
 });
 
 describe("a cursor of a backup", () => {
-  it("is refused unless this service has made it of this backup", async ({ expect }) => {
+  it("is refused unless this service has made it of this backup", async () => {
     const { first } = await newPages();
     await newIntegrator();
     await issueKey({ workspace: "globex" });
@@ -187,7 +187,7 @@ describe("a cursor of a backup", () => {
     expect(await macAsDocumented(OF_CURSORS, text)).toBe(mac);
   });
 
-  it("stays valid while its signing key verifies", async ({ expect }) => {
+  it("stays valid while its signing key verifies", async () => {
     await newIntegrator();
     await insertLargeGroups(70);
     const first = (await backupPage()).body;

@@ -1,6 +1,6 @@
 import { evictAllDurableObjects } from "cloudflare:test";
 import { env } from "cloudflare:workers";
-import { describe, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { runAlarm } from "../../../support/alarm.ts";
 import {
   backUp,
@@ -87,7 +87,7 @@ async function everything({ key, by, token, graced, second, ended, open }: Await
 }
 
 describe("a backup that is restored under the same names", () => {
-  it("brings back every group, key, session and event", async ({ expect }) => {
+  it("brings back every group, key, session and event", async () => {
     const state = await start();
     const before = await everything(state);
     const pages = await backUp();
@@ -102,7 +102,7 @@ describe("a backup that is restored under the same names", () => {
     });
   });
 
-  it("goes on with numbers that nobody had, under a new feed", async ({ expect }) => {
+  it("goes on with numbers that nobody had, under a new feed", async () => {
     const { key, get, by } = await start();
     const { body: feed } = await call("GET", "/api/events?cursor=latest", { credential: key });
     const newest = (await by.events()).at(-1).id;
@@ -125,7 +125,7 @@ describe("a backup that is restored under the same names", () => {
     expect(await since("2000-01-01T00:00:00Z")).toBe(1);
   });
 
-  it("begins again if the feed has lost an event that a backup needs", async ({ expect }) => {
+  it("begins again if the feed has lost an event that a backup needs", async () => {
     const { by } = await start();
     await insertLargeGroups(70);
     const cursor = linesOf((await backupPage()).body).at(-1).next_cursor;
@@ -141,7 +141,7 @@ describe("a backup that is restored under the same names", () => {
     expect(codeOf(await backupPage(OF_ACME, cursor))).toEqual([410, "cursor_expired"]);
   });
 
-  it("counts the pages of a restore with lists, and admits their caller before the body", async ({ expect }) => {
+  it("counts the pages of a restore with lists, and admits their caller before the body", async () => {
     const support = await issueOperator("support");
     const body = new ReadableStream({ pull: () => new Promise(() => undefined) });
     const path = `/api/restore${OF_ACME}`;
@@ -151,14 +151,14 @@ describe("a backup that is restored under the same names", () => {
     expect([(await page()).status, (await page()).status]).toEqual([422, 429]);
   });
 
-  it("keeps ids unique", async ({ expect }) => {
+  it("keeps ids unique", async () => {
     const { put } = await start();
     await restore([await onlyPage()]);
     const renamed = await put({ user_group_id: "acme", new_user_group_id: "graced" });
     expect(codeOf(renamed)).toEqual([409, "user_group_id_taken"]);
   });
 
-  it("ends the tokens and keys of before, if asked to", async ({ expect }) => {
+  it("ends the tokens and keys of before, if asked to", async () => {
     const { key, token, open, graced } = await start();
     await restore([await onlyPage()], OF_ACME, "rotate_tokens=true&revoke_keys=true");
     for (const credential of [token, open, graced]) expect(codeOf(await view(credential))).toEqual(REVOKED);
@@ -169,7 +169,7 @@ describe("a backup that is restored under the same names", () => {
 });
 
 describe("the pages of a backup", () => {
-  it("have the lines of the format, and each names its hash", async ({ expect }) => {
+  it("have the lines of the format, and each names its hash", async () => {
     await start();
     const [page = "", ...others] = await backUp();
     expect(others).toEqual([]);
@@ -206,7 +206,7 @@ describe("the pages of a backup", () => {
     );
   });
 
-  it("hold no credential", async ({ expect }) => {
+  it("hold no credential", async () => {
     const { key, token, open } = await start();
     const text = [...(await backUp()), ...(await backUp(""))].join("");
     expect(text).not.toMatch(CREDENTIAL_PATTERN);
@@ -214,7 +214,7 @@ describe("the pages of a backup", () => {
     expect(text).not.toMatch(/ug[kto]_|eyJ/);
   });
 
-  it("end before 1,000 rows or 1 MiB, and one file follows from them", async ({ expect }) => {
+  it("end before 1,000 rows or 1 MiB, and one file follows from them", async () => {
     const { key } = await newIntegrator();
     await insertLargeGroups(150);
     for (let number = 1; number <= 75; number += 1) await byNumber(key).remove(number);
@@ -237,7 +237,7 @@ describe("a restore", () => {
     return { ...state, pages, first: pages[0] ?? "", second: pages[1] ?? "" };
   }
 
-  it("refuses an environment that has keys or groups, and changes nothing", async ({ expect }) => {
+  it("refuses an environment that has keys or groups, and changes nothing", async () => {
     const state = await start();
     const before = await everything(state);
     const pages = await backUp();
@@ -246,7 +246,7 @@ describe("a restore", () => {
     expect(await everything(state)).toEqual(before);
   });
 
-  it("refuses all other calls until its last page", async ({ expect }) => {
+  it("refuses all other calls until its last page", async () => {
     const { pages, first, key, token, open } = await newPages();
     await restorePage(first);
     const asOperator = (method: string, path: string, body?: object) =>
@@ -264,9 +264,7 @@ describe("a restore", () => {
     expect((await view(token)).status).toBe(200);
   });
 
-  it("takes a page once, begins again with page 1, and refuses any other with the number to send", async ({
-    expect,
-  }) => {
+  it("takes a page once, begins again with page 1, and refuses any other with the number to send", async () => {
     const { pages, first, second, token } = await newPages();
     const unexpected = (expected_page: number) => ({
       status: 409,
@@ -285,7 +283,7 @@ describe("a restore", () => {
     expect((await view(token)).status).toBe(200);
   });
 
-  it("takes its last page again only for the same call, and only while nothing has changed", async ({ expect }) => {
+  it("takes its last page again only for the same call, and only while nothing has changed", async () => {
     const { pages, key, tokenOf } = await newPages();
     expect((await restore(pages)).body.done).toBe(true);
     const last = pages.at(-1) ?? "";
@@ -298,7 +296,7 @@ describe("a restore", () => {
     expect(codeOf(await restore(pages))).toEqual(NOT_EMPTY);
   });
 
-  it("of the registry is refused too once an operator was issued", async ({ expect }) => {
+  it("of the registry is refused too once an operator was issued", async () => {
     await start();
     await issueOperator("viewer");
     const page = await onlyPage("", "registry");
@@ -308,7 +306,7 @@ describe("a restore", () => {
     expect(codeOf(await restorePage(page, ""))).toEqual(NOT_EMPTY);
   });
 
-  it("goes on after a restart of the directory", async ({ expect }) => {
+  it("goes on after a restart of the directory", async () => {
     const { pages, first, token } = await newPages();
     await restorePage(first);
     await evictAllDurableObjects();
@@ -317,7 +315,7 @@ describe("a restore", () => {
     expect((await view(token)).status).toBe(200);
   });
 
-  it("refuses any byte that was changed, and leaves nothing", async ({ expect }) => {
+  it("refuses any byte that was changed, and leaves nothing", async () => {
     const { first, second, token } = await newPages();
     const bytes = new TextEncoder().encode(second);
     for (let flip = 0; flip < 25; flip += 1) {
@@ -340,9 +338,7 @@ describe("a restore", () => {
     }
   });
 
-  it("refuses another environment's file, a later format, the registry's file, and what is no page", async ({
-    expect,
-  }) => {
+  it("refuses another environment's file, a later format, the registry's file, and what is no page", async () => {
     const { pages, first } = await newPages();
     const refused = async (page: string, line: number, query = OF_ACME) => {
       const { status, body } = await restorePage(page, query, "unsigned=true");
@@ -374,7 +370,7 @@ describe("a restore", () => {
     expect((await restore(pages)).body.done).toBe(true);
   });
 
-  it("refuses two groups with one id at its end", async ({ expect }) => {
+  it("refuses two groups with one id at its end", async () => {
     const { key } = await start();
     const answer = await restoreEdited(await onlyPage(), (text) =>
       text.replace('"provided_id":"suspended"', '"provided_id":"acme"'),
@@ -384,7 +380,7 @@ describe("a restore", () => {
     expect(codeOf(await call("GET", "/api/user_groups", { credential: key }))).toEqual([401, "unauthenticated"]);
   });
 
-  it("is for admins, and takes pages of 2 MiB in NDJSON alone", async ({ expect }) => {
+  it("is for admins, and takes pages of 2 MiB in NDJSON alone", async () => {
     const { first, key } = await newPages();
     expect(codeOf(await restorePage(first, OF_ACME, "", { credential: key }))).toEqual([401, "unauthenticated"]);
     const support = await issueOperator("support");
@@ -435,21 +431,21 @@ describe("a row of a restore", () => {
     ["event", { details: { text: "x" } }, "details"],
     ["ended_session", { id: 2 ** 52 }, "id"],
     ["ended_session", { name: "x".repeat(2_000) }, "name"],
-  ])("is refused beyond what the API takes: %s, case %#", async ([kind, fields, field], { expect }) => {
+  ])("is refused beyond what the API takes: %s, case %#", async ([kind, fields, field]) => {
     const answer = await edited(kind, fields);
     expect(codeOf(answer)).toEqual(INVALID);
     expect(answer.body.error.reason).toContain(`The field ${field} is not valid`);
     expect(answer.body.error.line).toBeGreaterThan(1);
   });
 
-  it("may have the highest number, and counters go on above it", async ({ expect }) => {
+  it("may have the highest number, and counters go on above it", async () => {
     expect((await edited("user_group", { team_id: 2 ** 52 - 1 })).body).toMatchObject({ done: true });
     const { get } = await newIntegrator();
     const { status, body } = await get({ user_group_id: "above" });
     expect([status, body.user_group.team_id]).toEqual([200, 2 ** 52 - 1 + 1_000_000]);
   });
 
-  it("is refused as an operator with another role or the name of the bootstrap token", async ({ expect }) => {
+  it("is refused as an operator with another role or the name of the bootstrap token", async () => {
     await issueOperator("viewer", { name: "ann" });
     const page = await onlyPage("", "registry");
     for (const [from, to] of [
@@ -459,7 +455,7 @@ describe("a row of a restore", () => {
       expect(codeOf(await restoreEdited(page, (text) => text.replace(from, to), ""))).toEqual(INVALID);
   });
 
-  it("is refused as a key beyond the most that an environment has", async ({ expect }) => {
+  it("is refused as a key beyond the most that an environment has", async () => {
     await start();
     const page = await onlyPage();
     const key = page.split("\n").find((line) => line.startsWith('{"kind":"api_key"')) ?? "";
@@ -472,7 +468,7 @@ describe("a row of a restore", () => {
 });
 
 describe("a page of a backup", () => {
-  it("has at least one row, however large, so that a backup ends", async ({ expect }) => {
+  it("has at least one row, however large, so that a backup ends", async () => {
     const { tokenOf } = await newIntegrator();
     for (const id of ["a", "b", "c"]) await tokenOf(id);
     await inDirectory(({ sql }) =>
@@ -482,7 +478,7 @@ describe("a page of a backup", () => {
     expect(kinds).toEqual([1, 1, 1]);
   });
 
-  it("has the ended sessions too when the groups before them have filled a page", async ({ expect }) => {
+  it("has the ended sessions too when the groups before them have filled a page", async () => {
     const { key, tokenOf } = await newIntegrator();
     await tokenOf("acme");
     await call("POST", "/api/viewer_sessions/end", { credential: key, body: { session: await sessionOf(key) } });
@@ -500,9 +496,7 @@ describe("a page of a backup", () => {
   });
 });
 
-it("a group that was purged stays purged when an older backup is restored, also the second time", async ({
-  expect,
-}) => {
+it("a group that was purged stays purged when an older backup is restored, also the second time", async () => {
   const { by, token, tokenOf } = await start();
   const pages = await backUp();
   await by.remove(1);
@@ -520,7 +514,7 @@ it("a group that was purged stays purged when an older backup is restored, also 
 });
 
 describe("the registry's backup", () => {
-  it("brings back operators, environments, tombstones and events", async ({ expect }) => {
+  it("brings back operators, environments, tombstones and events", async () => {
     await start();
     const admin = await issueOperator("admin");
     const seen = async () => {
@@ -542,7 +536,7 @@ describe("the registry's backup", () => {
     expect(operators.at(-1).id).toBe(1_000_001);
   });
 
-  it("of a deployment without any is a header and a footer", async ({ expect }) => {
+  it("of a deployment without any is a header and a footer", async () => {
     const [page = ""] = await backUp("");
     expect(linesOf(page).map(({ kind }) => kind)).toEqual(["header", "footer", "page"]);
     expect((await restore([page], "")).body).toEqual({ success: 1, page: 1, done: true });

@@ -1,5 +1,5 @@
 import fc from "fast-check";
-import { it } from "vitest";
+import { expect, it } from "vitest";
 import { report, runs } from "../../../proof/effort.ts";
 import { backUp, linesOf, rehashed, restorePage, wipe } from "../../../support/backups.ts";
 import { codeOf } from "../../../support/client.ts";
@@ -43,7 +43,7 @@ const LAST_LINES: Record<string, (line: Line) => Line> = {
   "names another key": (line) => ({ ...line, signed_by: "another" }),
 };
 
-it("no backup that was edited without the keys is restored", async ({ expect }) => {
+it("no backup that was edited without the keys is restored", async () => {
   const { tokenOf } = await newIntegrator();
   for (const id of ["acme", "hooli", "initech"]) await tokenOf(id, { properties: { plan: id } });
   for (const role of ["viewer", "support", "admin"] as const) await issueOperator(role);

@@ -1,6 +1,6 @@
 import { evictDurableObject, listDurableObjectIds } from "cloudflare:test";
 import { env } from "cloudflare:workers";
-import { describe, it, vi } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { REGISTRY_NAME } from "../../../../src/domain/placement.ts";
 import { type Answer, call, codeOf, invalid } from "../../../support/client.ts";
 import { operatorPath, ROUTES } from "../../../support/routes.ts";
@@ -35,7 +35,7 @@ function brokenEnv(...methods: string[]) {
 }
 
 describe("GET /api/environments", () => {
-  it("lists every environment that has had a key, oldest first", async ({ expect }) => {
+  it("lists every environment that has had a key, oldest first", async () => {
     vi.useFakeTimers({ now: NOW, toFake: ["Date"] });
     await issue({ environment: null, location: "weur" });
     await issue({ environment: "Customer" });
@@ -54,7 +54,7 @@ describe("GET /api/environments", () => {
       });
   });
 
-  it("is empty where there is none, and after a refused issue", async ({ expect }) => {
+  it("is empty where there is none, and after a refused issue", async () => {
     const nothing = { success: 1, environments: [], next_cursor: null };
     expect((await list()).body).toEqual(nothing);
     for (const fields of [{ name: "" }, { workspace: "A" }, { environment: "untagged" }, { scopes: [] }])
@@ -62,7 +62,7 @@ describe("GET /api/environments", () => {
     expect((await list()).body).toEqual(nothing);
   });
 
-  it("keeps the environments when the registry is evicted", async ({ expect }) => {
+  it("keeps the environments when the registry is evicted", async () => {
     await issue();
     const before = await listed();
     await evictDurableObject(env.REGISTRY.getByName(REGISTRY_NAME));
@@ -71,7 +71,7 @@ describe("GET /api/environments", () => {
 });
 
 describe("an environment is recorded before its first key is issued", () => {
-  it("so a crash in between leaves it listed, without keys", async ({ expect }) => {
+  it("so a crash in between leaves it listed, without keys", async () => {
     const { callEnv } = brokenEnv("issueKey");
     expect((await issue({}, callEnv)).status).toBe(500);
     expect(await listed()).toMatchObject([{ workspace: "acme", environment: "Testing" }]);
@@ -84,7 +84,7 @@ describe("an environment is recorded before its first key is issued", () => {
       ]);
   });
 
-  it("and issuing again repairs it, with one record", async ({ expect }) => {
+  it("and issuing again repairs it, with one record", async () => {
     const { callEnv } = brokenEnv("issueKey");
     for (const _ of [1, 2]) await issue({}, callEnv);
     expect((await issue()).body.api_key).toMatchObject({ id: 1 });
@@ -93,7 +93,7 @@ describe("an environment is recorded before its first key is issued", () => {
     expect(feed.body.events).toMatchObject([{ id: 1, type: "environment.created" }]);
   });
 
-  it("and no key is issued where it cannot be recorded", async ({ expect }) => {
+  it("and no key is issued where it cannot be recorded", async () => {
     const registry = new Proxy(env.REGISTRY.getByName(REGISTRY_NAME), {
       get: (stub, method) =>
         method === "recordEnvironment" ? () => Promise.reject(new Error("no")) : Reflect.get(stub, method),
@@ -103,7 +103,7 @@ describe("an environment is recorded before its first key is issued", () => {
     expect((await issue()).body.api_key.id).toBe(1);
   });
 
-  it("and once, however many first keys are issued at once", async ({ expect }) => {
+  it("and once, however many first keys are issued at once", async () => {
     const answers = await Promise.all(Array.from({ length: 8 }, () => issue()));
     expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 201));
     expect(await listed()).toHaveLength(1);
@@ -116,7 +116,7 @@ describe("the location of an environment", () => {
 
   it.for(["wnam", "enam", "sam", "weur", "eeur", "apac", "oc", "afr", "me"])(
     "places the directory at the first key: %s",
-    async (location, { expect }) => {
+    async (location) => {
       const { placements, callEnv } = brokenEnv();
       expect((await issue({ location }, callEnv)).status).toBe(201);
       expect(placements).toEqual([["acme/Testing", { locationHint: location }]]);
@@ -124,19 +124,16 @@ describe("the location of an environment", () => {
     },
   );
 
-  it.for(["WEUR", "eu", "", null, ["weur"]])(
-    "is none that the platform does not know: %j",
-    async (location, { expect }) => {
-      expect(await issue({ location })).toMatchObject(invalid("location"));
-      expect(await listed()).toEqual([]);
-    },
-  );
+  it.for(["WEUR", "eu", "", null, ["weur"]])("is none that the platform does not know: %j", async (location) => {
+    expect(await issue({ location })).toMatchObject(invalid("location"));
+    expect(await listed()).toEqual([]);
+  });
 
   it.for([
     ["another", "weur", "enam"],
     ["the same", "weur", "weur"],
     ["one where there was none", undefined, "weur"],
-  ] as const)("cannot be given with a later key: %s", async ([, first, later], { expect }) => {
+  ] as const)("cannot be given with a later key: %s", async ([, first, later]) => {
     await issue({ location: first });
     await call("DELETE", `/api/keys/1${inEnvironment()}`, { credential: operator });
     expect((await issue({ location: later })).body.error.issues).toEqual(LOCATION_REFUSED);
@@ -144,22 +141,19 @@ describe("the location of an environment", () => {
     expect(await listed()).toMatchObject([{ location: first ?? null }]);
   });
 
-  it.for(["weur", undefined])(
-    "stays as it was recorded when the first key is issued again: %s",
-    async (again, { expect }) => {
-      await issue({ location: "weur" }, brokenEnv("issueKey").callEnv);
-      for (const location of ["enam", "apac"])
-        expect((await issue({ location })).body.error.issues).toEqual(LOCATION_REFUSED);
-      const { placements, callEnv } = brokenEnv();
-      expect((await issue({ location: again }, callEnv)).status).toBe(201);
-      expect(new Set(placements.map(([, options]) => JSON.stringify(options)))).toEqual(
-        new Set([JSON.stringify({ locationHint: "weur" })]),
-      );
-      expect(await listed()).toMatchObject([{ location: "weur" }]);
-    },
-  );
+  it.for(["weur", undefined])("stays as it was recorded when the first key is issued again: %s", async (again) => {
+    await issue({ location: "weur" }, brokenEnv("issueKey").callEnv);
+    for (const location of ["enam", "apac"])
+      expect((await issue({ location })).body.error.issues).toEqual(LOCATION_REFUSED);
+    const { placements, callEnv } = brokenEnv();
+    expect((await issue({ location: again }, callEnv)).status).toBe(201);
+    expect(new Set(placements.map(([, options]) => JSON.stringify(options)))).toEqual(
+      new Set([JSON.stringify({ locationHint: "weur" })]),
+    );
+    expect(await listed()).toMatchObject([{ location: "weur" }]);
+  });
 
-  it("cannot be given after a crash where none was recorded", async ({ expect }) => {
+  it("cannot be given after a crash where none was recorded", async () => {
     await issue({}, brokenEnv("issueKey").callEnv);
     expect((await issue({ location: "weur" })).status).toBe(422);
     expect((await issue()).status).toBe(201);
@@ -181,7 +175,7 @@ describe("an operator names an environment", () => {
     [`${inEnvironment()}&workspace=acme`, "workspace"],
     [`${inEnvironment()}&environment=Customer`, "environment"],
     [`${inEnvironment()}&%65nvironment=Customer`, "environment"],
-  ] as const)("exactly: %s is 422 at every call", async ([query, path], { expect }) => {
+  ] as const)("exactly: %s is 422 at every call", async ([query, path]) => {
     const { tokenOf } = await newIntegrator();
     await tokenOf("acme");
     for (const route of CALLS) {
@@ -192,7 +186,7 @@ describe("an operator names an environment", () => {
     expect((await call("GET", `/api/user_groups/1${inEnvironment()}`, { credential: operator })).status).toBe(200);
   });
 
-  it("or must, unless the call is about the deployment", async ({ expect }) => {
+  it("or must, unless the call is about the deployment", async () => {
     await newIntegrator();
     for (const route of CALLS.filter(({ access }) => access.environmentQuery === "required")) {
       const answer = await call(route.method, route.path, { credential: operator, body: route.body });
@@ -204,7 +198,7 @@ describe("an operator names an environment", () => {
     expect((await call("GET", "/api/events", { credential: operator })).status).toBe(200);
   });
 
-  it("and sees no other", async ({ expect }) => {
+  it("and sees no other", async () => {
     for (const environment of ["Testing", "Customer"]) {
       const { tokenOf } = await newIntegrator({ environment });
       await tokenOf(environment);
@@ -216,7 +210,7 @@ describe("an operator names an environment", () => {
     expect(body.user_groups).toHaveLength(1);
   });
 
-  it("and one that is unknown is 404 at every call, and creates nothing", async ({ expect }) => {
+  it("and one that is unknown is 404 at every call, and creates nothing", async () => {
     await issueKey();
     const admin = await issueOperator("admin");
     const before = await listDurableObjectIds(env.GROUP_DIRECTORY);
@@ -233,7 +227,7 @@ describe("an operator names an environment", () => {
     expect(await listed()).toHaveLength(1);
   });
 
-  it("after the role is judged, so that a viewer learns of none", async ({ expect }) => {
+  it("after the role is judged, so that a viewer learns of none", async () => {
     await issueKey();
     const viewer = await issueOperator("viewer");
     for (const workspace of ["acme", "never-recorded", "NO SLUG"]) {
@@ -252,7 +246,7 @@ describe("an API key names no environment", () => {
     ["?environment=Customer", ["environment"]],
     ["?%77orkspace=acme", ["workspace"]],
     ["?workspace=", ["workspace"]],
-  ] as const)("%s is 422 at every call", async ([query, paths], { expect }) => {
+  ] as const)("%s is 422 at every call", async ([query, paths]) => {
     const { key, tokenOf } = await newIntegrator();
     await tokenOf("acme");
     for (const { method, path, body } of CALLS) {
@@ -266,7 +260,7 @@ describe("an API key names no environment", () => {
     expect(body.user_groups).toMatchObject([{ provided_id: "acme", name: "acme" }]);
   });
 
-  it("and only a key that may make the call learns so", async ({ expect }) => {
+  it("and only a key that may make the call learns so", async () => {
     await issueKey({ access: "write" });
     const [revoked, minter, reader] = [
       await issueKey(),

@@ -1,6 +1,6 @@
 import { runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
-import { describe, it, vi } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { GroupDirectory } from "../../../../src/domain/group-directory.ts";
 import { REGISTRY_NAME } from "../../../../src/domain/placement.ts";
 import { backUp, OF_ACME, restore, restorePage, wipe } from "../../../support/backups.ts";
@@ -45,7 +45,7 @@ const failOnce = () =>
   vi.spyOn(GroupDirectory.prototype, "erase").mockRejectedValueOnce(new Error("The machine has stopped."));
 
 describe("DELETE /api/environments", () => {
-  it("deletes everything, and refuses each credential at once", async ({ expect }) => {
+  it("deletes everything, and refuses each credential at once", async () => {
     const { key, tokenOf } = await newIntegrator();
     const token = await tokenOf("acme");
     const session = await sessionOf(key, { viewer_id: "ann" });
@@ -68,7 +68,7 @@ describe("DELETE /api/environments", () => {
     expect(codeOf(await erase())).toEqual(NOT_FOUND);
   });
 
-  it("leaves a session its stale answers, for so many seconds from its mint on", async ({ expect }) => {
+  it("leaves a session its stale answers, for so many seconds from its mint on", async () => {
     vi.useFakeTimers({ now: NOW, toFake: ["Date"] });
     const { key, tokenOf } = await newIntegrator();
     await tokenOf("acme");
@@ -82,7 +82,7 @@ describe("DELETE /api/environments", () => {
     expect(codeOf(await view(session))).toEqual([401, "credential_revoked"]);
   });
 
-  it("frees the name, for which no old credential works", async ({ expect }) => {
+  it("frees the name, for which no old credential works", async () => {
     const { key, tokenOf } = await newIntegrator();
     const token = await tokenOf("acme");
     await erase();
@@ -92,7 +92,7 @@ describe("DELETE /api/environments", () => {
     expect(codeOf(await view(token))).toEqual([401, "credential_revoked"]);
   });
 
-  it("erases nothing without the right confirmation, and names what to give", async ({ expect }) => {
+  it("erases nothing without the right confirmation, and names what to give", async () => {
     const { key } = await newIntegrator();
     for (const confirm of ["", "acme", "acme/testing", "acme/Customer", "acme/Testing/"]) {
       const { status, body } = await erase(confirm);
@@ -102,12 +102,12 @@ describe("DELETE /api/environments", () => {
     expect((await call("GET", "/api/user_groups", { credential: key })).status).toBe(200);
   });
 
-  it("names the environment without a tag untagged", async ({ expect }) => {
+  it("names the environment without a tag untagged", async () => {
     await newIntegrator({ environment: null });
     expect((await erase("acme/untagged", { query: inEnvironment("acme", "untagged") })).status).toBe(200);
   });
 
-  it("erases an environment that is being restored", async ({ expect }) => {
+  it("erases an environment that is being restored", async () => {
     await newIntegrator();
     const [page = ""] = await backUp();
     await wipe(ACME);
@@ -122,7 +122,7 @@ describe("DELETE /api/environments", () => {
     expect((await restore([page])).body.done).toBe(true);
   });
 
-  it("keeps groups purged that were purged just before", async ({ expect }) => {
+  it("keeps groups purged that were purged just before", async () => {
     const { key, tokenOf } = await newIntegrator();
     const by = byNumber(key);
     const token = await tokenOf("purged");
@@ -138,7 +138,7 @@ describe("DELETE /api/environments", () => {
 });
 
 describe("an erasing that was interrupted", () => {
-  it("is finished by the same call", async ({ expect }) => {
+  it("is finished by the same call", async () => {
     const { key } = await newIntegrator();
     failOnce();
     expect((await erase()).status).toBeGreaterThanOrEqual(500);
@@ -148,7 +148,7 @@ describe("an erasing that was interrupted", () => {
     expect(await erasedEvents()).toHaveLength(1);
   });
 
-  it("is finished by the alarm, also at its second try", async ({ expect }) => {
+  it("is finished by the alarm, also at its second try", async () => {
     await newIntegrator();
     failOnce();
     await erase();
@@ -160,7 +160,7 @@ describe("an erasing that was interrupted", () => {
     expect(codeOf(await erase())).toEqual(NOT_FOUND);
   });
 
-  it("is tried again ten seconds after the alarm has failed", async ({ expect }) => {
+  it("is tried again ten seconds after the alarm has failed", async () => {
     vi.useFakeTimers({ now: NOW, toFake: ["Date"] });
     await newIntegrator();
     failOnce();
@@ -173,7 +173,7 @@ describe("an erasing that was interrupted", () => {
     expect(alarmAt).toBe(NOW.getTime() + 70_000);
   });
 
-  it("is finished before the name gets a new key", async ({ expect }) => {
+  it("is finished before the name gets a new key", async () => {
     const { key } = await newIntegrator();
     failOnce();
     await erase();
@@ -184,7 +184,7 @@ describe("an erasing that was interrupted", () => {
     expect((await call("GET", "/api/user_groups", { credential: next })).status).toBe(200);
   });
 
-  it("leaves nothing of the environment to keys that are issued at the same time", async ({ expect }) => {
+  it("leaves nothing of the environment to keys that are issued at the same time", async () => {
     const { tokenOf } = await newIntegrator();
     await tokenOf("acme");
     const [erased, key] = await Promise.all([erase(), issueKey().catch(() => undefined), erase()]);

@@ -1,5 +1,5 @@
 import { env } from "cloudflare:workers";
-import { describe, it, vi } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { byNumber, IN_ACME } from "../../../support/by-number.ts";
 import { call, idsIn, invalid, pagesOf } from "../../../support/client.ts";
 import { countRows } from "../../../support/rows.ts";
@@ -13,7 +13,7 @@ const pageWith = async (credential: string, query: Record<string, string> = {}, 
 };
 
 describe("include=user_groups", () => {
-  it("adds the present state of each group that the page names, once, as lists show it", async ({ expect }) => {
+  it("adds the present state of each group that the page names, once, as lists show it", async () => {
     const { key, put, tokenOf } = await newIntegrator();
     await tokenOf("a", { properties: { plan: "gold" } });
     await tokenOf("b");
@@ -28,7 +28,7 @@ describe("include=user_groups", () => {
     expect(JSON.stringify(body)).not.toMatch(/ugt_|token"/);
   });
 
-  it("leaves out deleted and purged groups, whose events stay", async ({ expect }) => {
+  it("leaves out deleted and purged groups, whose events stay", async () => {
     const { key, tokenOf } = await newIntegrator();
     for (const id of ["kept", "deleted", "purged"]) await tokenOf(id);
     const by = byNumber(key);
@@ -40,7 +40,7 @@ describe("include=user_groups", () => {
     expect(page.body.events.at(-1)).toMatchObject({ user_group: { provided_id: "purged" } });
   });
 
-  it("names only groups of the page that the filters have left", async ({ expect }) => {
+  it("names only groups of the page that the filters have left", async () => {
     const { key, put, tokenOf } = await newIntegrator();
     await tokenOf("a");
     await tokenOf("b");
@@ -50,7 +50,7 @@ describe("include=user_groups", () => {
     expect(await call("GET", "/api/events", { credential: key })).not.toHaveProperty("body.user_groups");
   });
 
-  it("ends a page before its groups exceed 1 MiB, and loses none on the way", async ({ expect }) => {
+  it("ends a page before its groups exceed 1 MiB, and loses none on the way", async () => {
     const { key, tokenOf } = await newIntegrator();
     const mapping = Object.fromEntries(
       Array.from({ length: 100 }, (_, n) => [`${n}`.padEnd(255, "é"), "é".repeat(30)]),
@@ -64,7 +64,7 @@ describe("include=user_groups", () => {
     expect(numbers).toEqual(Array.from({ length: 31 }, (_, n) => n + 1));
   });
 
-  it("lets the next read follow a small page without a pause", async ({ expect }) => {
+  it("lets the next read follow a small page without a pause", async () => {
     const { key, tokenOf } = await newIntegrator();
     await tokenOf("a");
     const wait = vi.spyOn(scheduler, "wait");
@@ -72,7 +72,7 @@ describe("include=user_groups", () => {
     expect(wait).not.toHaveBeenCalled();
   });
 
-  it("needs groups:read besides events:read", async ({ expect }) => {
+  it("needs groups:read besides events:read", async () => {
     await newIntegrator();
     const alone = await issueKey({ scopes: ["events:read"] });
     expect(await pageWith(alone)).toMatchObject({
@@ -86,7 +86,7 @@ describe("include=user_groups", () => {
     expect((await pageWith(await issueOperator("viewer"), IN_ACME)).status).toBe(200);
   });
 
-  it("takes nothing else, and is empty for the deployment's feed", async ({ expect }) => {
+  it("takes nothing else, and is empty for the deployment's feed", async () => {
     const { key } = await newIntegrator();
     expect(await pageWith(key, { include: "tokens" })).toMatchObject(invalid("include"));
     expect((await pageWith(operator)).body).toMatchObject({
@@ -95,7 +95,7 @@ describe("include=user_groups", () => {
     });
   });
 
-  it("costs one RPC, and one row for each group that it names", async ({ expect }) => {
+  it("costs one RPC, and one row for each group that it names", async () => {
     const { watched, costs } = watchedEnv();
     const { key, put, tokenOf } = await newIntegrator({}, watched);
     for (let n = 0; n < 10; n += 1) await tokenOf(`g${n}`);

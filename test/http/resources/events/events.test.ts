@@ -1,6 +1,6 @@
 import { evictAllDurableObjects, evictDurableObject, runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
-import { describe, it, vi } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { REGISTRY_NAME } from "../../../../src/domain/placement.ts";
 import { runAlarm } from "../../../support/alarm.ts";
 import { byNumber, IN_ACME } from "../../../support/by-number.ts";
@@ -119,7 +119,7 @@ const FEEDS = {
 } as const;
 
 describe.for(Object.entries(FEEDS))("the feed of %s", ([, { everything, filtered, ...does }]) => {
-  it("has exactly one event for each change, in order, at any page size", async ({ expect }) => {
+  it("has exactly one event for each change, in order, at any page size", async () => {
     vi.useFakeTimers({ now: NOW, toFake: ["Date"] });
     const { credential } = await does.changeEverything();
     const request_id = expect.stringMatching(/^[\da-f-]{36}$/);
@@ -129,19 +129,19 @@ describe.for(Object.entries(FEEDS))("the feed of %s", ([, { everything, filtered
       );
   });
 
-  it("holds no token, no key, and no value of a mapping or a property", async ({ expect }) => {
+  it("holds no token, no key, and no value of a mapping or a property", async () => {
     const { credential, secrets } = await does.changeEverything();
     const text = JSON.stringify(await feed(credential));
     expect(text).not.toMatch(CREDENTIAL_PATTERN);
     for (const secret of secrets) expect(text).not.toContain(secret);
   });
 
-  it("filters by type and by group, under both ids of a renamed one", async ({ expect }) => {
+  it("filters by type and by group, under both ids of a renamed one", async () => {
     const { credential } = await does.changeEverything();
     for (const [query, ids] of filtered) expect((await feed(credential, query)).map(({ id }) => id)).toEqual(ids);
   });
 
-  it("has a cursor latest, which returns no event, and is followed by later ones", async ({ expect }) => {
+  it("has a cursor latest, which returns no event, and is followed by later ones", async () => {
     const { credential } = await does.changeEverything();
     const { body } = await list(credential, { cursor: "latest" });
     expect(body).toMatchObject({ events: [], has_more: false });
@@ -152,7 +152,7 @@ describe.for(Object.entries(FEEDS))("the feed of %s", ([, { everything, filtered
     expect(last).toMatchObject({ events: [], has_more: false });
   });
 
-  it("loses old events without traffic, and keeps the newest", async ({ expect }) => {
+  it("loses old events without traffic, and keeps the newest", async () => {
     vi.useFakeTimers({ now: NOW, toFake: ["Date"] });
     const { credential } = await does.changeEverything();
     const { next_cursor: old } = (await list(credential, { limit: "1" })).body;
@@ -172,7 +172,7 @@ describe.for(Object.entries(FEEDS))("the feed of %s", ([, { everything, filtered
 });
 
 describe("the feed of the deployment", () => {
-  it("names the request that made the change", async ({ expect }) => {
+  it("names the request that made the change", async () => {
     const body = { name: "ada", role: "viewer" };
     const issued = await call("POST", "/api/operators", { credential: operator, body });
     expect((await feed(operator))[0].request_id).toBe(issued.headers.get("X-Request-Id"));
@@ -184,13 +184,13 @@ describe("the feed of the deployment", () => {
     ["type", { type: "operator.made" }],
     ["cursor", { cursor: "x" }],
     ["page", { page: "1" }],
-  ] as const)("refuses a query with a wrong %s", async ([path, query], { expect }) => {
+  ] as const)("refuses a query with a wrong %s", async ([path, query]) => {
     expect(await list(operator, query)).toMatchObject(invalid(path));
   });
 
   it.for([{}, { cursor: "latest" }, { type: "operator.issued" }] as Record<string, string>[])(
     "has a cursor from before the registry had tables, which continues: %o",
-    async (query, { expect }) => {
+    async (query) => {
       const { body } = await list(operator, query);
       expect(body).toEqual({ success: 1, events: [], next_cursor: expect.any(String), has_more: false });
       const later = async () => (await list(operator, { cursor: body.next_cursor })).body;
@@ -201,14 +201,14 @@ describe("the feed of the deployment", () => {
     },
   );
 
-  it("has no cursor from before the tables once the first events were deleted", async ({ expect }) => {
+  it("has no cursor from before the tables once the first events were deleted", async () => {
     const { next_cursor: cursor } = (await list(operator)).body;
     await changeDeployment();
     await inRegistry(({ sql }) => void sql.exec("DELETE FROM events WHERE id = 1"));
     expect(codeOf(await list(operator, { cursor }))).toEqual([410, "cursor_expired"]);
   });
 
-  it("has no cursor of a registry that has lost its tables", async ({ expect }) => {
+  it("has no cursor of a registry that has lost its tables", async () => {
     await changeDeployment();
     const { next_cursor: cursor } = (await list(operator, { cursor: "latest" })).body;
     await inRegistry((storage) => storage.deleteAll());
@@ -217,7 +217,7 @@ describe("the feed of the deployment", () => {
   });
 });
 
-it("examines 1,000 events a page for a filter, so that a page may be empty", async ({ expect }) => {
+it("examines 1,000 events a page for a filter, so that a page may be empty", async () => {
   const { key, get } = await newIntegrator();
   await inDirectory(({ sql }) =>
     sql.exec(
@@ -231,7 +231,7 @@ it("examines 1,000 events a page for a filter, so that a page may be empty", asy
   expect(await feed(key, { user_group_id: "needle" })).toMatchObject([{ type: "user_group.created" }]);
 });
 
-it("a poller beside 50 writers gets the events of a full read", async ({ expect }) => {
+it("a poller beside 50 writers gets the events of a full read", async () => {
   const { key, get, put } = await newIntegrator();
   const writers = Array.from({ length: 50 }, async (_, writer) => {
     for (const name of ["a", "b", "c"]) {
@@ -254,7 +254,7 @@ it("a poller beside 50 writers gets the events of a full read", async ({ expect 
 });
 
 describe("cursor", () => {
-  it("of another feed, of a list, or changed is 422", async ({ expect }) => {
+  it("of another feed, of a list, or changed is 422", async () => {
     const { key, tokenOf } = await newIntegrator();
     for (const id of ["a", "b"]) await tokenOf(id);
     const latest = async (credential: string) => (await list(credential, { cursor: "latest" })).body.next_cursor;
@@ -269,14 +269,14 @@ describe("cursor", () => {
     expect((await list(operator, { cursor: own, ...IN_ACME })).body.events).toEqual([]);
   });
 
-  it("of a database that was created again is 410 cursor_expired", async ({ expect }) => {
+  it("of a database that was created again is 410 cursor_expired", async () => {
     const key = await issueKey();
     const { next_cursor: cursor } = (await list(key, { cursor: "latest" })).body;
     await inDirectory(({ sql }) => sql.exec("UPDATE feed SET incarnation = 'another'"));
     expect(codeOf(await list(key, { cursor }))).toEqual([410, "cursor_expired"]);
   });
 
-  it("ahead of the newest event is 410 cursor_expired", async ({ expect }) => {
+  it("ahead of the newest event is 410 cursor_expired", async () => {
     const { key, get } = await newIntegrator();
     await get({ user_group_id: "acme" });
     const { next_cursor: cursor } = (await list(key, { cursor: "latest" })).body;
@@ -285,7 +285,7 @@ describe("cursor", () => {
   });
 });
 
-it("the log line of a call names its group, its key and its operator", async ({ expect }) => {
+it("the log line of a call names its group, its key and its operator", async () => {
   const { put, tokenOf } = await newIntegrator();
   expect(logLines.at(-1)).toMatchObject({ path: "/api/keys", operator: "bootstrap", subject_key_id: 1 });
   await tokenOf("acme");
@@ -297,7 +297,7 @@ it("the log line of a call names its group, its key and its operator", async ({ 
 });
 
 describe("the filter actor", () => {
-  it("selects the changes of one key, one operator, the bootstrap token or the service", async ({ expect }) => {
+  it("selects the changes of one key, one operator, the bootstrap token or the service", async () => {
     const { key, get, tokenOf, remove } = await newIntegrator();
     await get({ user_group_id: "by key 1" });
     const other = await issueKey({ name: "other" });
@@ -321,7 +321,7 @@ describe("the filter actor", () => {
 
   it.for(["3", "api_key", "api_key:0", "api_key:01", "operator:", "system:1", "bootstrap", "user:1", ""])(
     "is refused as %j",
-    async (actor, { expect }) => {
+    async (actor) => {
       const { key } = await newIntegrator();
       expect(await list(key, { actor })).toMatchObject(invalid("actor"));
     },
@@ -350,7 +350,7 @@ describe("since", () => {
     return { key, stub, at, firstOf };
   }
 
-  it("begins with the first event at that time or later", async ({ expect }) => {
+  it("begins with the first event at that time or later", async () => {
     const { key, at, firstOf } = await newFeed(100);
     expect(await firstOf(at(-1000))).toBe(1001);
     expect(await firstOf(at(1))).toBe(1001);
@@ -366,7 +366,7 @@ describe("since", () => {
     expect(await feed(key, { cursor: page.body.next_cursor })).toHaveLength(7);
   });
 
-  it("examines at most 40 rows, however long the feed is", async ({ expect }) => {
+  it("examines at most 40 rows, however long the feed is", async () => {
     const { stub, at, firstOf } = await newFeed(100_000);
     const rows = await countRows(stub);
     expect(await firstOf(at(77_777))).toBe(78_777);
@@ -384,12 +384,12 @@ describe("since", () => {
     "2035-01-01T24:00:00Z",
     "1",
     "",
-  ])("is refused as %j", async (since, { expect }) => {
+  ])("is refused as %j", async (since) => {
     const { key } = await newIntegrator();
     expect(codeOf(await list(key, { since }))).toEqual([422, "invalid_body"]);
   });
 
-  it("is refused together with a cursor", async ({ expect }) => {
+  it("is refused together with a cursor", async () => {
     const { key } = await newIntegrator();
     const since = "2035-01-01T00:00:00Z";
     for (const cursor of ["latest", (await list(key)).body.next_cursor])

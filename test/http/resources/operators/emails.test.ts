@@ -1,5 +1,5 @@
 import { env } from "cloudflare:workers";
-import { describe, it, vi } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { hashOf, mintCredential } from "../../../../src/domain/credentials/credential.ts";
 import { REGISTRY_NAME } from "../../../../src/domain/placement.ts";
 import { backUp, rehashed, restore, restorePage, wipe } from "../../../support/backups.ts";
@@ -22,7 +22,7 @@ const revoke = (id: number) => call("DELETE", `/api/operators/${id}`, { credenti
 const list = async () => (await call("GET", "/api/operators", { credential: operator })).body.operators;
 
 describe("an operator with an email", () => {
-  it("is issued and listed with it, in lower case, and with a key", async ({ expect }) => {
+  it("is issued and listed with it, in lower case, and with a key", async () => {
     const { status, body } = await issue({ email: "Ada@Example.COM" });
     expect([status, body.operator.email, body.operator.has_key]).toEqual([201, EMAIL, true]);
     expect(body.key).toMatch(/^ugo_/);
@@ -32,32 +32,29 @@ describe("an operator with an email", () => {
 
   it.for(["ada", "", " ada@example.com", "ada@example.com\n", "\u0430da@example.com", "\u212aate@example.com"])(
     "is refused with %j",
-    async (email, { expect }) => {
+    async (email) => {
       const answer = await issue({ email });
       expect(codeOf(answer)).toEqual([422, "invalid_body"]);
       expect(answer.body.error.issues).toMatchObject([{ path: ["email"] }]);
     },
   );
 
-  it.for([null, 7, ["ada@example.com"], `${"a".repeat(243)}@example.com`])(
-    "is refused with %j",
-    async (email, { expect }) => {
-      expect(codeOf(await issue({ email }))).toEqual([422, "invalid_body"]);
-      expect(await list()).toEqual([]);
-    },
-  );
+  it.for([null, 7, ["ada@example.com"], `${"a".repeat(243)}@example.com`])("is refused with %j", async (email) => {
+    expect(codeOf(await issue({ email }))).toEqual([422, "invalid_body"]);
+    expect(await list()).toEqual([]);
+  });
 
-  it("has the longest address that a mail server takes", async ({ expect }) => {
+  it("has the longest address that a mail server takes", async () => {
     const email = `${"a".repeat(242)}@example.com`;
     expect((await issue({ email })).body.operator.email).toBe(email);
   });
 
-  it("is refused the role that does not sign in", async ({ expect }) => {
+  it("is refused the role that does not sign in", async () => {
     const { body } = await issue({ role: "backup" });
     expect(body.error.issues).toMatchObject([{ path: ["email"] }]);
   });
 
-  it("is the only one with it while it is valid, however it is spelt", async ({ expect }) => {
+  it("is the only one with it while it is valid, however it is spelt", async () => {
     vi.useFakeTimers({ now: NOW, toFake: ["Date"] });
     await issue({ expires_in_seconds: 60 });
     for (const fields of [{}, { email: "ADA@EXAMPLE.COM" }, { key: false }])
@@ -74,7 +71,7 @@ describe("an operator with an email", () => {
     ]);
   });
 
-  it("keeps it when the key is rolled, for the whole grace", async ({ expect }) => {
+  it("keeps it when the key is rolled, for the whole grace", async () => {
     await issue();
     const { body } = await roll(1, { grace_seconds: 3600 });
     expect(body.operator).toMatchObject({ id: 2, email: EMAIL, has_key: true });
@@ -85,7 +82,7 @@ describe("an operator with an email", () => {
     expect((await issue()).status).toBe(201);
   });
 
-  it("keeps it for one successor alone, however often the key is rolled in its grace", async ({ expect }) => {
+  it("keeps it for one successor alone, however often the key is rolled in its grace", async () => {
     await issue();
     await roll(1, { grace_seconds: 3600 });
     expect(codeOf(await roll(1, { grace_seconds: 3600 }))).toEqual([409, "email_taken"]);
@@ -96,7 +93,7 @@ describe("an operator with an email", () => {
     expect((await issue()).status).toBe(201);
   });
 
-  it("is named by the events of its issue as every operator is", async ({ expect }) => {
+  it("is named by the events of its issue as every operator is", async () => {
     await issue({ key: false, reason: "joined" });
     const { body } = await call("GET", "/api/events", { credential: operator });
     expect(body.events).toMatchObject([
@@ -107,7 +104,7 @@ describe("an operator with an email", () => {
 });
 
 describe("an operator without a key", () => {
-  it("gets none, and none can be rolled", async ({ expect }) => {
+  it("gets none, and none can be rolled", async () => {
     const { status, body } = await issue({ key: false });
     expect([status, Object.keys(body), body.operator.has_key]).toEqual([201, ["success", "operator"], false]);
     expect(await list()).toMatchObject([{ email: EMAIL, has_key: false }]);
@@ -117,7 +114,7 @@ describe("an operator without a key", () => {
     expect(codeOf(await roll(1))).toEqual([404, "operator_not_found"]);
   });
 
-  it("needs an email, and a key is true or false", async ({ expect }) => {
+  it("needs an email, and a key is true or false", async () => {
     for (const fields of [{ key: false, email: undefined }, { key: null }, { key: "false" }, { key: 0 }]) {
       const answer = await issue(fields);
       expect(answer.body.error.issues).toMatchObject([{ path: ["key"] }]);
@@ -125,7 +122,7 @@ describe("an operator without a key", () => {
     expect((await issue({ key: true, email: undefined })).body.key).toMatch(/^ugo_/);
   });
 
-  it("is admitted by no key that the signing keys can make", async ({ expect }) => {
+  it("is admitted by no key that the signing keys can make", async () => {
     await issue({ key: false });
     const ring = await ringOfKeys(env.SIGNING_KEYS);
     const stored = await inRegistry(({ sql }) =>
@@ -140,7 +137,7 @@ describe("an operator without a key", () => {
 });
 
 describe("a backup of the registry", () => {
-  it("brings back each email, and who has no key", async ({ expect }) => {
+  it("brings back each email, and who has no key", async () => {
     await issue({ key: false });
     await issue({ name: "ben", email: "ben@example.com" });
     await issue({ name: "carol", email: undefined });
@@ -154,7 +151,7 @@ describe("a backup of the registry", () => {
     expect([next.status, next.body.operator.email]).toEqual([201, null]);
   });
 
-  it("of a release without emails brings back operators without one", async ({ expect }) => {
+  it("of a release without emails brings back operators without one", async () => {
     await issue({ email: undefined });
     const [page = ""] = await backUp("");
     const old = await rehashed(page, (text) => text.replace('"format":2', '"format":1').replace(',"email":null', ""));
@@ -163,7 +160,7 @@ describe("a backup of the registry", () => {
     expect(await list()).toMatchObject([{ name: "ada", email: null, has_key: true }]);
   });
 
-  it("with an address that no call takes is refused", async ({ expect }) => {
+  it("with an address that no call takes is refused", async () => {
     await issue();
     const [page = ""] = await backUp("");
     for (const email of ["ADA@example.com", "ada", ""]) {

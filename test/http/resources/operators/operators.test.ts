@@ -1,6 +1,6 @@
 import { evictDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
-import { describe, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { REGISTRY_NAME } from "../../../../src/domain/placement.ts";
 import { type Answer, call, codeOf } from "../../../support/client.ts";
 import { logLines } from "../../../support/each-test.ts";
@@ -18,7 +18,7 @@ const pathsOf = ({ body }: Answer) => body.error.issues.map(({ path }: { path: s
 describe("POST /api/operators", () => {
   it.for(["bootstrap", " Bootstrap ", "BOOTSTRAP", "\u00a0bootstrap\u3000", "boot\u034fstrap\u2800"])(
     "refuses the name of the bootstrap token: %j",
-    async (name, { expect }) => {
+    async (name) => {
       const answer = await issue({ name });
       expect(codeOf(answer)).toEqual([422, "invalid_body"]);
       expect(answer.body.error.issues).toEqual([
@@ -38,7 +38,7 @@ describe("POST /api/operators", () => {
     ["an expiry that is text", { expires_in_seconds: "60" }, ["expires_in_seconds"]],
     ["a scope", { scopes: ["groups:read"] }, ["scopes"]],
     ["an unknown field", { id: 7 }, ["id"]],
-  ] as const)("refuses %s", async ([, fields, paths], { expect }) => {
+  ] as const)("refuses %s", async ([, fields, paths]) => {
     const answer = await issue(fields);
     expect(codeOf(answer)).toEqual([422, "invalid_body"]);
     expect(pathsOf(answer)).toEqual(paths);
@@ -47,7 +47,7 @@ describe("POST /api/operators", () => {
 });
 
 describe("GET /api/operators", () => {
-  it("keeps them when the registry is evicted", async ({ expect }) => {
+  it("keeps them when the registry is evicted", async () => {
     const { key, operator: shown } = (await issue()).body;
     await evictDurableObject(env.REGISTRY.getByName(REGISTRY_NAME));
     expect(await list()).toEqual([shown]);
@@ -77,7 +77,7 @@ describe("two operators", () => {
   const eventsOf = async (query: string) =>
     (await call("GET", `/api/events${query}`, { credential: operator })).body.events;
 
-  it("are named by their acts in both feeds", async ({ expect }) => {
+  it("are named by their acts in both feeds", async () => {
     await twoAtWork();
     const updated = { type: "user_group.updated", changed: ["name"] };
     expect((await eventsOf(inEnvironment())).slice(2)).toMatchObject([
@@ -97,7 +97,7 @@ describe("two operators", () => {
     ]);
   });
 
-  it("are named in the log, with whom they issued or revoked", async ({ expect }) => {
+  it("are named in the log, with whom they issued or revoked", async () => {
     const { ada } = await twoAtWork();
     expect(logLines.at(-1)).toMatchObject({ path: "/api/operators", operator: "ben", subject_operator_id: 4 });
     await manage("DELETE", "/2", undefined, ada);
@@ -134,7 +134,7 @@ describe("a registry that does not answer", () => {
     ["POST", "/api/operators", { name: "ada", role: "viewer", email: "ada@example.com" }, "issueOperatorWithEmail", 1],
     ["POST", "/api/operators/1/roll", undefined, "rollOperator", 1],
     ["POST", "/api/keys", { workspace: "acme", environment: "Testing", name: "x" }, "recordEnvironment", 4],
-  ] as const)("is 503, and asked again where that is safe: %s %s", async (each, { expect }) => {
+  ] as const)("is 503, and asked again where that is safe: %s %s", async (each) => {
     const [method, path, body, rpc, most] = each;
     await issue();
     const { tries, callEnv } = failingAt(rpc);
@@ -145,7 +145,7 @@ describe("a registry that does not answer", () => {
     expect(await list()).toHaveLength(1);
   });
 
-  it("leaves API keys and viewers alone", async ({ expect }) => {
+  it("leaves API keys and viewers alone", async () => {
     const { key, tokenOf } = await newIntegrator();
     const token = await tokenOf("acme");
     const { tries, callEnv } = failingAt("admit");

@@ -1,6 +1,6 @@
 import { evictDurableObject, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
-import { afterEach, beforeEach, describe, it, vi } from "vitest";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { version } from "../../../../package.json";
 import { REGISTRY_NAME } from "../../../../src/domain/placement.ts";
 import { backUp, restorePage, wipe } from "../../../support/backups.ts";
@@ -19,7 +19,7 @@ const failedOf = async (fields: Partial<Env> = {}) => {
 };
 
 describe("GET /ready", () => {
-  it("answers without a credential, also before anything is there", async ({ expect }) => {
+  it("answers without a credential, also before anything is there", async () => {
     const ready = { success: 1, ready: true, version, jurisdiction: null };
     expect(await ask()).toMatchObject({ status: 200, body: ready });
     await newIntegrator();
@@ -28,7 +28,7 @@ describe("GET /ready", () => {
     expect((await ask({}, "HEAD")).status).toBe(200);
   });
 
-  it("names settings that cannot be read, which the log explains", async ({ expect }) => {
+  it("names settings that cannot be read, which the log explains", async () => {
     for (const [fields, sentence] of [
       [{ SIGNING_KEYS: "k1:short" }, "SIGNING_KEYS cannot be read: entry 1"],
       [{ JURISDICTION: "fr" }, "JURISDICTION cannot be read: it is neither eu nor us"],
@@ -50,7 +50,7 @@ describe("GET /ready", () => {
     ["schema", "DROP TABLE operators"],
     ["schema", "DROP TABLE events"],
     ["schema", "DROP TABLE tombstones"],
-  ] as const)("names a registry whose %s is not right: %s", async ([what, sql], { expect }) => {
+  ] as const)("names a registry whose %s is not right: %s", async ([what, sql]) => {
     await newIntegrator();
     await runInDurableObject(registry(), (_, { storage }) => void storage.sql.exec(sql));
     await evictDurableObject(registry());
@@ -58,7 +58,7 @@ describe("GET /ready", () => {
     expect(logLines.at(-1)?.problem).toMatch(/Unknown schema|no such table/);
   });
 
-  it("names a registry that is being restored", async ({ expect }) => {
+  it("names a registry that is being restored", async () => {
     await newIntegrator();
     const [page = ""] = await backUp("");
     await wipe(REGISTRY_NAME);
@@ -69,7 +69,7 @@ describe("GET /ready", () => {
     expect(await failedOf()).toEqual([503, "not_ready", ["restoring"]]);
   });
 
-  it("names a registry that cannot be reached", async ({ expect }) => {
+  it("names a registry that cannot be reached", async () => {
     const unreachable = {
       getByName: () => ({
         checkStorage: () => Promise.reject(Object.assign(new Error("The machine has stopped."), { overloaded: true })),
@@ -87,7 +87,7 @@ describe("GET /ready", () => {
     beforeEach(() => void vi.useFakeTimers({ now: Date.now(), toFake: ["Date"] }));
     afterEach(() => void vi.useRealTimers());
 
-    it("asks the registry every 5 seconds, for all callers together", async ({ expect }) => {
+    it("asks the registry every 5 seconds, for all callers together", async () => {
       const { watched, costs } = watchedEnv();
       for (let n = 0; n < 20; n += 1) expect((await call("GET", "/ready", { env: watched })).status).toBe(200);
       expect(costs.rpcs).toEqual(["registry.checkStorage"]);
@@ -123,7 +123,7 @@ function placedEnv(JURISDICTION: string) {
 }
 
 describe("JURISDICTION", () => {
-  it.for(["eu", "us"])("%s is where every Durable Object of the deployment is", async (jurisdiction, { expect }) => {
+  it.for(["eu", "us"])("%s is where every Durable Object of the deployment is", async (jurisdiction) => {
     const { placed, asked } = placedEnv(jurisdiction);
     const { key, tokenOf } = await newIntegrator({}, placed);
     const token = await tokenOf("acme");

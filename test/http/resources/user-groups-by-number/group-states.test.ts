@@ -1,4 +1,4 @@
-import { describe, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import lifecycle from "../../../../docs/integrators/lifecycle.md?raw";
 import { FAILURES } from "../../../../src/http/response/failures.ts";
 import { byNumber } from "../../../support/by-number.ts";
@@ -151,7 +151,7 @@ async function groupIn(state: State) {
 const outcomeOf = ({ status, body }: Answer): string => body.error?.code ?? String(body.new_user_group ?? status);
 
 describe.for(STATES.map((state, index) => [state, index] as const))("of a group that is %s", ([state, index]) => {
-  it.for([READS, ...CHANGES.map((name) => [name])])("%s: does what the table says", async (names, { expect }) => {
+  it.for([READS, ...CHANGES.map((name) => [name])])("%s: does what the table says", async (names) => {
     const { enter, calls, exists } = await groupIn(state);
     if (names.includes("stale view of a lease that stayed"))
       replaceKv((operation, _, real) => (operation === "delete" ? Promise.reject(new Error("KV is down.")) : real()));
@@ -204,7 +204,7 @@ function meaningOf(cell: string): string {
 
 const isCode = (outcome: string): outcome is keyof typeof FAILURES => Object.hasOwn(FAILURES, outcome);
 
-it.for(Object.entries(ROWS))("docs/integrators/lifecycle.md has these outcomes: %s", ([row, name], { expect }) => {
+it.for(Object.entries(ROWS))("docs/integrators/lifecycle.md has these outcomes: %s", ([row, name]) => {
   const line = lifecycle.split("\n").find((each) => each.startsWith(`| ${row} |`)) ?? "";
   const cells = line.split("|").slice(2, 6);
   const outcomes = (["active", "suspended", "deleted", "purged"] as const).map(

@@ -1,7 +1,7 @@
 import { evictDurableObject, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import fc from "fast-check";
-import { describe, it, vi } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { DAY_MS } from "../../../../common/limits.ts";
 import { runAlarm } from "../../../support/alarm.ts";
 import { byNumber, IN_ACME } from "../../../support/by-number.ts";
@@ -42,7 +42,7 @@ const addEvents = (count: number) =>
   });
 
 describe("the events of a group", () => {
-  it("are those of the feed that name it, newest first", async ({ expect }) => {
+  it("are those of the feed that name it, newest first", async () => {
     const { key, update, rotate, events } = await newGroups();
     await update(1, { name: "Acme", reason: "they asked" });
     await update(2, { name: "Globex" });
@@ -60,7 +60,7 @@ describe("the events of a group", () => {
     expect(body.events).toHaveLength(3);
   });
 
-  it("are found behind thousands of others, and those of a gap and of the same time too", async ({ expect }) => {
+  it("are found behind thousands of others, and those of a gap and of the same time too", async () => {
     const { key, update } = await newGroups();
     await update(1, { suspended: true });
     await addEvents(4321);
@@ -73,7 +73,7 @@ describe("the events of a group", () => {
     expect((await historyPages(key, 1, { limit: "1" })).map(typesIn)).toEqual(types.map((type) => [type]));
   });
 
-  it("have pages of 100 by default and 1,000 at most, which together are whole", async ({ expect }) => {
+  it("have pages of 100 by default and 1,000 at most, which together are whole", async () => {
     const { key } = await newGroups();
     await addEvents(2500);
     const sizes = async (query: Record<string, string>) =>
@@ -85,7 +85,7 @@ describe("the events of a group", () => {
     expect(ids).toEqual(Array.from({ length: 2501 }, (_, n) => ids[0] - n));
   });
 
-  it("say how far they have been searched", async ({ expect }) => {
+  it("say how far they have been searched", async () => {
     const { key, update } = await newGroups();
     const times: string[] = [];
     for (const days of [1, 2, 3]) {
@@ -107,7 +107,7 @@ describe("the events of a group", () => {
     });
   });
 
-  it("stay when it is deleted and purged, and are gone with their time: 200 and empty", async ({ expect }) => {
+  it("stay when it is deleted and purged, and are gone with their time: 200 and empty", async () => {
     const { key, remove, purge, update } = await newGroups();
     await remove(1);
     await purge(1);
@@ -120,13 +120,13 @@ describe("the events of a group", () => {
 
   it.for([3, 0, "x", "01", "9007199254740993", "999999999999999"])(
     "are 404 for the number %s, which no group had",
-    async (teamId, { expect }) => {
+    async (teamId) => {
       const { key } = await newGroups();
       expect(codeOf(await historyOf(key, teamId))).toEqual([404, "user_group_not_found"]);
     },
   );
 
-  it("are those of the environment that an operator names", async ({ expect }) => {
+  it("are those of the environment that an operator names", async () => {
     const { key } = await newGroups();
     const other = await newIntegrator({ workspace: "other" });
     await other.tokenOf("elsewhere");
@@ -138,7 +138,7 @@ describe("the events of a group", () => {
     expect(codeOf(await historyOf(viewer, 2, ofOther))).toEqual([404, "user_group_not_found"]);
   });
 
-  it("refuse cursors of another group, environment or list, and any other text", async ({ expect }) => {
+  it("refuse cursors of another group, environment or list, and any other text", async () => {
     const { key, update } = await newGroups();
     await update(1, { name: "Acme" });
     await update(2, { name: "Globex" });
@@ -164,7 +164,7 @@ describe("the events of a group", () => {
     expect(codeOf(feed)).toEqual([422, "invalid_body"]);
   });
 
-  it("refuse a cursor of an environment that was erased meanwhile: 410", async ({ expect }) => {
+  it("refuse a cursor of an environment that was erased meanwhile: 410", async () => {
     const { key, update } = await newGroups();
     await update(1, { name: "Acme" });
     const cursor = (await historyOf(key, 1, { limit: "1" })).body.next_cursor;
@@ -215,7 +215,7 @@ describe("suspended_by and deleted_by", () => {
     return { ...groups, ada };
   }
 
-  it("are in the answers by number, and in no list", async ({ expect }) => {
+  it("are in the answers by number, and in no list", async () => {
     const { ada, show, showDeleted, update, remove, restore, list } = await newEndedGroup();
     for (const answer of [await show(1), await ada.show(1), await update(1, { name: "Acme" })])
       expect(answer.body.user_group).toMatchObject({ state: "suspended", suspended_by: ADA });
@@ -232,7 +232,7 @@ describe("suspended_by and deleted_by", () => {
     expect(resumed).not.toHaveProperty("suspended_by");
   });
 
-  it("are not those of another group whose event is the newest", async ({ expect }) => {
+  it("are not those of another group whose event is the newest", async () => {
     const { ada, update, remove, show } = await newEndedGroup();
     await update(2, { suspended: true });
     expect((await show(1)).body.user_group.suspended_by).toEqual(ADA);
@@ -242,7 +242,7 @@ describe("suspended_by and deleted_by", () => {
     expect((await show(2)).body.user_group.suspended_by).toEqual(ADA);
   });
 
-  it("name the one who has done it last", async ({ expect }) => {
+  it("name the one who has done it last", async () => {
     const { ada, update, remove, restore, show } = await newEndedGroup();
     await ada.update(1, { suspended: false });
     await update(1, { suspended: true });
@@ -257,7 +257,7 @@ describe("suspended_by and deleted_by", () => {
     await restore(1);
   });
 
-  it("are null when their event is no longer kept", async ({ expect }) => {
+  it("are null when their event is no longer kept", async () => {
     const { update, show } = await newEndedGroup();
     vi.setSystemTime(NOW.getTime() + 200 * DAY_MS);
     await update(2, { name: "the newest event" });
@@ -265,7 +265,7 @@ describe("suspended_by and deleted_by", () => {
     expect((await show(1)).body.user_group).toMatchObject({ state: "suspended", suspended_by: null });
   });
 
-  it("are not for API keys without events:read", async ({ expect }) => {
+  it("are not for API keys without events:read", async () => {
     await newEndedGroup();
     const reader = byNumber(await issueKey({ scopes: ["groups:read", "groups:delete"] }));
     expect((await reader.show(1)).body.user_group).toMatchObject({ state: "suspended", suspended_reason: "unpaid" });
@@ -275,7 +275,7 @@ describe("suspended_by and deleted_by", () => {
     }
   });
 
-  it("find the event among others of the same millisecond", async ({ expect }) => {
+  it("find the event among others of the same millisecond", async () => {
     const { ada } = await newEndedGroup();
     await addEvents(200);
     await ada.update(2, { suspended: true });

@@ -1,4 +1,4 @@
-import { describe, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { ENVIRONMENT_BYTES_MAX } from "../../../../common/limits.ts";
 import { byNumber, IN_ACME, rowsOf } from "../../../support/by-number.ts";
 import { type Answer, call, codeOf, tagOf } from "../../../support/client.ts";
@@ -24,7 +24,7 @@ async function newCallers() {
 describe.for(["numbered", "asAdmin"] as const)("a call by number repeated with its Idempotency-Key, %s,", (caller) => {
   it.for(["rotate", "remove"] as const)(
     "%s, gets the same answer, and changes nothing, whatever happened to the group",
-    async (name, { expect }) => {
+    async (name) => {
       const { [caller]: calls, numbered, put } = await newCallers();
       const send = () => calls[name](1, undefined, withKey("k"));
       const first = await send();
@@ -40,7 +40,7 @@ describe.for(["numbered", "asAdmin"] as const)("a call by number repeated with i
     },
   );
 
-  it("restore, does not restore the group again after a later deletion", async ({ expect }) => {
+  it("restore, does not restore the group again after a later deletion", async () => {
     const { [caller]: calls, numbered } = await newCallers();
     await numbered.remove(1);
     const first = await calls.restore(1, { rotate_token: true }, withKey("k"));
@@ -51,7 +51,7 @@ describe.for(["numbered", "asAdmin"] as const)("a call by number repeated with i
     expect((await numbered.show(1)).status).toBe(404);
   });
 
-  it("purge, is 404, because nothing of the group is left", async ({ expect }) => {
+  it("purge, is 404, because nothing of the group is left", async () => {
     const { [caller]: calls } = await newCallers();
     await calls.remove(1, undefined, withKey("deleted"));
     expect((await calls.purge(1, undefined, withKey("k"))).status).toBe(200);
@@ -62,7 +62,7 @@ describe.for(["numbered", "asAdmin"] as const)("a call by number repeated with i
 });
 
 describe("an Idempotency-Key of a call by number", () => {
-  it("is refused for another group, path, method or body", async ({ expect }) => {
+  it("is refused for another group, path, method or body", async () => {
     const { numbered, token, key } = await newCallers();
     await numbered.remove(2);
     expect((await numbered.rotate(1, { grace_seconds: 60 }, withKey("k"))).status).toBe(200);
@@ -81,7 +81,7 @@ describe("an Idempotency-Key of a call by number", () => {
     expect(replayed(await numbered.rotate(1, { grace_seconds: 60 }, withKey("k")))).toBe("true");
   });
 
-  it("belongs to the operator who sends it, or to the environment of an API key", async ({ expect }) => {
+  it("belongs to the operator who sends it, or to the environment of an API key", async () => {
     const { numbered, asAdmin } = await newCallers();
     const other = byNumber(await issueOperator("admin"), IN_ACME);
     const otherKey = byNumber(await issueKey());
@@ -94,7 +94,7 @@ describe("an Idempotency-Key of a call by number", () => {
     expect(answers.map(replayed)).toEqual([null, null, null, "true"]);
   });
 
-  it("is answered before If-Match is judged", async ({ expect }) => {
+  it("is answered before If-Match is judged", async () => {
     const { numbered } = await newCallers();
     const options = { headers: { "Idempotency-Key": "k", "If-Match": '"1.1"' } };
     const first = await numbered.rotate(1, undefined, options);
@@ -103,7 +103,7 @@ describe("an Idempotency-Key of a call by number", () => {
     expect(codeOf(await numbered.rotate(1, undefined, other))).toEqual([412, "revision_mismatch"]);
   });
 
-  it("is 507 in a full environment, and the calls without one go on", async ({ expect }) => {
+  it("is 507 in a full environment, and the calls without one go on", async () => {
     const { numbered } = await newCallers();
     const stored = await numbered.rotate(1, undefined, withKey("before"));
     await setDatabaseSize(ENVIRONMENT_BYTES_MAX + 1);

@@ -1,5 +1,5 @@
 import { env } from "cloudflare:workers";
-import { beforeEach, describe, it, vi } from "vitest";
+import { beforeEach, describe, expect, it, vi } from "vitest";
 import { FIRST_VIEW_OF_A_DAY } from "../../../../tools/bench/costs.ts";
 import { byNumber } from "../../../support/by-number.ts";
 import { codeOf } from "../../../support/client.ts";
@@ -23,9 +23,7 @@ async function newGroup() {
 }
 
 describe("last_viewed_on", () => {
-  it("is the day in UTC of the last view by a token, a session or a query, or of the last new session", async ({
-    expect,
-  }) => {
+  it("is the day in UTC of the last view by a token, a session or a query, or of the last new session", async () => {
     const { key, token, by, day } = await newGroup();
     expect(await day()).toBeNull();
     expect((await by.list()).body.user_groups).toMatchObject([{ last_viewed_on: null }]);
@@ -43,7 +41,7 @@ describe("last_viewed_on", () => {
     expect((await by.list()).body.user_groups).toMatchObject([{ last_viewed_on: "2026-03-04" }]);
   });
 
-  it("is no change of the group: no event, no new ETag, and no call of an integrator sets it", async ({ expect }) => {
+  it("is no change of the group: no event, no new ETag, and no call of an integrator sets it", async () => {
     const { get, put, token, by, day } = await newGroup();
     const before = await by.show(1);
     await get({ user_group_id: "acme" });
@@ -57,7 +55,7 @@ describe("last_viewed_on", () => {
     expect(await by.events()).toEqual(events);
   });
 
-  it("stays with changes, a deletion and a restoration", async ({ expect }) => {
+  it("stays with changes, a deletion and a restoration", async () => {
     const { token, by, day } = await newGroup();
     await view(token);
     await by.update(1, { name: "Other" });
@@ -66,7 +64,7 @@ describe("last_viewed_on", () => {
     expect(await day()).toBe("2026-03-01");
   });
 
-  it("is not set by a viewer who is refused", async ({ expect }) => {
+  it("is not set by a viewer who is refused", async () => {
     const { key, token, put, by, day } = await newGroup();
     await put({ user_group_id: "acme", suspended: true });
     expect(codeOf(await view(token))).toEqual([403, "user_group_suspended"]);
@@ -77,7 +75,7 @@ describe("last_viewed_on", () => {
     expect(await day()).toBeNull();
   });
 
-  it("does not go back with the clock", async ({ expect }) => {
+  it("does not go back with the clock", async () => {
     const { token, day } = await newGroup();
     vi.setSystemTime(MIDNIGHT);
     await view(token);
@@ -86,7 +84,7 @@ describe("last_viewed_on", () => {
     expect(await day()).toBe("2026-03-02");
   });
 
-  it("costs one row a day and group, however many views there are", async ({ expect }) => {
+  it("costs one row a day and group, however many views there are", async () => {
     const { key, token } = await newGroup();
     const rows = await countRows(env.GROUP_DIRECTORY.getByName("acme/Testing"));
     const written = async (job: () => Promise<unknown>) => {

@@ -1,5 +1,5 @@
 import fc from "fast-check";
-import { describe, it, vi } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { DAY_MS } from "../../../../common/limits.ts";
 import { fold } from "../../../../src/domain/search/folding.ts";
 import { byNumber, IN_ACME } from "../../../support/by-number.ts";
@@ -30,7 +30,7 @@ const NAMES = {
 };
 
 describe("search", () => {
-  it("finds groups whose name or id contains it, in the order of numbers", async ({ expect }) => {
+  it("finds groups whose name or id contains it, in the order of numbers", async () => {
     const { found, list } = await newGroups(NAMES);
     const searches = {
       Acme: ["acme", "globex"],
@@ -45,7 +45,7 @@ describe("search", () => {
     expect((await list({ search: "inc.acme" })).body).toEqual({ success: 1, user_groups: [], next_cursor: null });
   });
 
-  it("goes on from page to page until it has found all", async ({ expect }) => {
+  it("goes on from page to page until it has found all", async () => {
     const { list } = await newGroups(
       Object.fromEntries(Array.from({ length: 7 }, (_, n) => [`g${n}`, n % 2 ? "Odd" : "Even"])),
     );
@@ -56,7 +56,7 @@ describe("search", () => {
     ]);
   });
 
-  it("continues from a cursor only with the search of the page before", async ({ expect }) => {
+  it("continues from a cursor only with the search of the page before", async () => {
     const { list, found } = await newGroups({ a: "Same", b: "Same", c: "Same" });
     const cursorOf = async (query: object) => (await list({ ...query, limit: "1" })).body.next_cursor;
     const search = "s\u00e4me";
@@ -75,7 +75,7 @@ describe("search", () => {
     );
   });
 
-  it("continues from a cursor of a list without a search, as those of 1.1 are", async ({ expect }) => {
+  it("continues from a cursor of a list without a search, as those of 1.1 are", async () => {
     const { list, found } = await newGroups({ a: "Same", b: "Other", c: "Same" });
     const cursor = (await list({ limit: "1" })).body.next_cursor;
     expect(atob(cursor)).toBe("[2,2]");
@@ -84,7 +84,7 @@ describe("search", () => {
     expect(codeOf(await list({ cursor: edited }))).toEqual([422, "invalid_body"]);
   });
 
-  it("finds only groups in the state that is asked for, and deleted ones only so", async ({ expect }) => {
+  it("finds only groups in the state that is asked for, and deleted ones only so", async () => {
     const { found, update, remove } = await newGroups({ a: "Same", b: "Same", c: "Same", d: "Other" });
     await update(2, { suspended: true });
     await remove(3);
@@ -95,7 +95,7 @@ describe("search", () => {
     expect(await found({ search: "same", state: "deleted" })).toEqual(["c"]);
   });
 
-  it("shows each group as other lists do, to operators too, and no token", async ({ expect }) => {
+  it("shows each group as other lists do, to operators too, and no token", async () => {
     const { list } = await newGroups(NAMES);
     const listed = (await list()).body.user_groups[1];
     expect((await list({ search: "müller" })).body.user_groups).toEqual([listed]);
@@ -106,7 +106,7 @@ describe("search", () => {
     expect((await elsewhere.list({ search: "müller" })).body.user_groups).toEqual([]);
   });
 
-  it("holds at most 1 MiB on a page, and misses no group", async ({ expect }) => {
+  it("holds at most 1 MiB on a page, and misses no group", async () => {
     const { list } = await newGroups({ one: "x" });
     await inDirectory(({ sql }) =>
       sql.exec(
@@ -135,7 +135,7 @@ describe("search", () => {
     [{ last_viewed_before: "2026-02-30" }, "last_viewed_before", "Give a day such as 2026-10-01."],
     [{ last_viewed_before: "2026-10-01T00:00:00Z" }, "last_viewed_before", "Give a day such as 2026-10-01."],
     [{ last_viewed_before: "" }, "last_viewed_before", "Give a day such as 2026-10-01."],
-  ] as const)("is 422 for %o", async ([query, field, message], { expect }) => {
+  ] as const)("is 422 for %o", async ([query, field, message]) => {
     const { list } = await newGroups({});
     const answer = await list(query);
     expect(codeOf(answer)).toEqual([422, "invalid_body"]);
@@ -144,7 +144,7 @@ describe("search", () => {
     ]);
   });
 
-  it("takes 100 characters that decompose into hundreds, and any text as it is", async ({ expect }) => {
+  it("takes 100 characters that decompose into hundreds, and any text as it is", async () => {
     const { found } = await newGroups({ a: "\ufdfa".repeat(100), b: "100% _*?' \" \\" });
     expect(await found({ search: "\ufdfa".repeat(100) })).toEqual(["a"]);
     for (const search of ["% _", "*?'", '" \\', "' \""]) expect(await found({ search }), search).toEqual(["b"]);
@@ -191,7 +191,7 @@ describe("search", () => {
 });
 
 describe("a prefix of deleted groups", () => {
-  it("selects them in the order of numbers, from page to page", async ({ expect }) => {
+  it("selects them in the order of numbers, from page to page", async () => {
     const { found, list, remove } = await newGroups({ "b-2": "B", "a-1": "A", "b-1": "B", "B-3": "B", "b-0": "B" });
     for (const teamId of [1, 2, 3, 4]) await remove(teamId);
     expect(await found({ state: "deleted", user_group_id_prefix: "b-" })).toEqual(["b-2", "b-1"]);
@@ -203,7 +203,7 @@ describe("a prefix of deleted groups", () => {
     expect(ofIds).toMatchObject({ user_groups: [], next_cursor: null });
   });
 
-  it("refuses a cursor of another order", async ({ expect }) => {
+  it("refuses a cursor of another order", async () => {
     const { list, remove } = await newGroups({ "b-1": "B", "b-2": "B", "b-3": "B", "b-4": "B" });
     for (const teamId of [1, 2]) await remove(teamId);
     const prefix = { user_group_id_prefix: "b-", limit: "1" };
@@ -228,7 +228,7 @@ describe("last_viewed_before", () => {
     return groups;
   }
 
-  it("selects groups whose last view, or creation without one, is before that day in UTC", async ({ expect }) => {
+  it("selects groups whose last view, or creation without one, is before that day in UTC", async () => {
     const { found } = await newViewedGroups();
     expect(await found({ last_viewed_before: day(0) })).toEqual([]);
     expect(await found({ last_viewed_before: day(1) })).toEqual(["never", "day 0"]);
@@ -236,7 +236,7 @@ describe("last_viewed_before", () => {
     expect(await found({ last_viewed_before: day(3) })).toEqual(["never", "day 0", "day 1", "day 2"]);
   });
 
-  it("goes together with a search, a state, a prefix and pages", async ({ expect }) => {
+  it("goes together with a search, a state, a prefix and pages", async () => {
     const { found, list, update, remove } = await newViewedGroups();
     const before = { last_viewed_before: day(2) };
     expect(await found({ ...before, search: "NEVER" })).toEqual(["never"]);

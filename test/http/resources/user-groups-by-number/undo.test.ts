@@ -1,6 +1,6 @@
 import { evictAllDurableObjects } from "cloudflare:test";
 import { env } from "cloudflare:workers";
-import { describe, it, onTestFinished, vi } from "vitest";
+import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { ENVIRONMENT_BYTES_MAX, GROUPS_PER_PURGE_MAX } from "../../../../common/limits.ts";
 import { Registry } from "../../../../src/domain/registry.ts";
 import { runAlarm } from "../../../support/alarm.ts";
@@ -45,7 +45,7 @@ const typesIn = (events: { type: string }[]): string[] => events.map(({ type }) 
 const alarmAt = () => inDirectory((storage) => storage.getAlarm());
 
 describe("a deleted group", () => {
-  it("is shown only where deleted ones are asked for, with its times", async ({ expect }) => {
+  it("is shown only where deleted ones are asked for, with its times", async () => {
     const { list, show, showDeleted } = await newDeletedCustomer();
     const at = new Date(NOW.getTime() + 1000);
     const deleted = {
@@ -73,7 +73,7 @@ describe("a deleted group", () => {
   });
 });
 
-it("If-Match keeps a restore and a purge from a group that somebody has changed", async ({ expect }) => {
+it("If-Match keeps a restore and a purge from a group that somebody has changed", async () => {
   const { numbered, show, showDeleted } = await newDeletedCustomer();
   const withTag = (tag: string | null) => ({ headers: { "If-Match": tag ?? "" } });
   const tag = tagOf(await showDeleted(1));
@@ -89,7 +89,7 @@ it("If-Match keeps a restore and a purge from a group that somebody has changed"
 });
 
 describe("a restore", () => {
-  it("brings the group back as it was: token, sessions, grace, times and all", async ({ expect }) => {
+  it("brings the group back as it was: token, sessions, grace, times and all", async () => {
     const customer = await newCustomer();
     const { get, list, rotate, numbered, restore, mintSession } = customer;
     const current = tokenIn(await rotate(customer.token, { grace_seconds: 3600 }));
@@ -112,7 +112,7 @@ describe("a restore", () => {
     expect(await everything()).toBe(before);
   });
 
-  it("does not prolong a grace", async ({ expect }) => {
+  it("does not prolong a grace", async () => {
     const { rotate, remove, restore, token } = await newCustomer();
     await remove(tokenIn(await rotate(token, { grace_seconds: 60 })));
     pass(30_000);
@@ -122,7 +122,7 @@ describe("a restore", () => {
     expect(codeOf(await view(token))).toEqual(REVOKED);
   });
 
-  it("is 409 where another group has the id, and changes nothing", async ({ expect }) => {
+  it("is 409 where another group has the id, and changes nothing", async () => {
     const { tokenOf, restore, token } = await newDeletedCustomer();
     const newer = await tokenOf("acme");
     const before = await rowsOf(DIRECTORY);
@@ -133,7 +133,7 @@ describe("a restore", () => {
     expect((await view(newer)).body.user_group.team_id).toBe(2);
   });
 
-  it("under a new id succeeds where the old id is taken, with both ids in its event", async ({ expect }) => {
+  it("under a new id succeeds where the old id is taken, with both ids in its event", async () => {
     const { tokenOf, restore, list, token, events } = await newDeletedCustomer();
     await tokenOf("acme");
     const restored = await restore(1, { new_user_group_id: "acme-old" });
@@ -148,13 +148,13 @@ describe("a restore", () => {
     });
   });
 
-  it("under its own id is a plain one, and its event names no previous id", async ({ expect }) => {
+  it("under its own id is a plain one, and its event names no previous id", async () => {
     const { restore, events } = await newDeletedCustomer();
     expect((await restore(1, { new_user_group_id: "acme" })).status).toBe(200);
     expect(Object.keys((await events()).at(-1))).toEqual(["id", "at", "type", "actor", "request_id", "user_group"]);
   });
 
-  it("with rotate_token gives a new token, and the old ones stay revoked", async ({ expect }) => {
+  it("with rotate_token gives a new token, and the old ones stay revoked", async () => {
     const customer = await newCustomer();
     const { get, rotate, remove, restore, mintSession } = customer;
     const current = tokenIn(await rotate(customer.token, { grace_seconds: 3600 }));
@@ -176,7 +176,7 @@ describe("a restore", () => {
 
   it.for([undefined, {}, { rotate_token: true }, { new_user_group_id: "other", rotate_token: true }])(
     "of a group that exists answers it and changes nothing, with %j",
-    async (body, { expect }) => {
+    async (body) => {
       const { restore, show, put } = await newCustomer();
       await put({ user_group_id: "acme", suspended: true });
       const before = await rowsOf(DIRECTORY);
@@ -187,14 +187,14 @@ describe("a restore", () => {
     },
   );
 
-  it("made twice answers the same, and counts one revision and one event", async ({ expect }) => {
+  it("made twice answers the same, and counts one revision and one event", async () => {
     const { restore, events } = await newDeletedCustomer();
     const [first, second] = [await restore(1, { rotate_token: true }), await restore(1, { rotate_token: true })];
     expect([second.status, second.body, tagOf(second)]).toEqual([200, first.body, '"1.3"']);
     expect(typesIn(await events({ user_group_id: "acme" }))).toEqual(["created", "deleted", "restored"]);
   });
 
-  it.for(["2", "0", "01", "1.0", "x", "-1", "9".repeat(30)])("of %s is 404", async (teamId, { expect }) => {
+  it.for(["2", "0", "01", "1.0", "x", "-1", "9".repeat(30)])("of %s is 404", async (teamId) => {
     const { restore, purge, showDeleted } = await newDeletedCustomer();
     const before = await rowsOf(DIRECTORY);
     for (const answer of [await restore(teamId), await purge(teamId), await showDeleted(teamId)])
@@ -210,7 +210,7 @@ describe("a restore", () => {
     [{ rotate_token: null }, "rotate_token"],
     [{ grace_seconds: 1 }, "grace_seconds"],
     [{ user_group_id: "acme" }, "user_group_id"],
-  ] as const)("with the body %j is 422, with an issue at its field", async ([body, field], { expect }) => {
+  ] as const)("with the body %j is 422, with an issue at its field", async ([body, field]) => {
     const { restore, showDeleted } = await newDeletedCustomer();
     const refused = await restore(1, body);
     expect(refused).toMatchObject(invalid(field));
@@ -232,7 +232,7 @@ describe("a purge", () => {
     ),
   ];
 
-  it("leaves no trace of the group in any table but the ids in its events", async ({ expect }) => {
+  it("leaves no trace of the group in any table but the ids in its events", async () => {
     const { put, rotate, token, numbered, restore, purge } = await newCustomer();
     await put({ user_group_id: "acme", new_user_group_id: "formerly" });
     await put({ user_group_id: "formerly", new_user_group_id: "acme" });
@@ -260,7 +260,7 @@ describe("a purge", () => {
     expect(traces.filter((trace) => after.events.includes(trace))).toEqual(["acme", "formerly"]);
   });
 
-  it("of an old group leaves the new one with its id alone, and its responses", async ({ expect }) => {
+  it("of an old group leaves the new one with its id alone, and its responses", async () => {
     const { tokenOf, purge, rotate, show } = await newDeletedCustomer();
     const first = await rotate(await tokenOf("acme"), {}, withKey("k"));
     expect((await purge(1)).status).toBe(200);
@@ -268,7 +268,7 @@ describe("a purge", () => {
     expect((await view(tokenIn(first))).status).toBe(200);
   });
 
-  it("of the newest group does not free its number, after a restart either", async ({ expect }) => {
+  it("of the newest group does not free its number, after a restart either", async () => {
     const { purge, get } = await newDeletedCustomer();
     await purge(1);
     await evictAllDurableObjects();
@@ -277,7 +277,7 @@ describe("a purge", () => {
 });
 
 describe("the alarm", () => {
-  it("purges a deleted group at its purge_at without traffic, and not before", async ({ expect }) => {
+  it("purges a deleted group at its purge_at without traffic, and not before", async () => {
     const { showDeleted, restore, events, purge } = await newDeletedCustomer();
     const purgeAt = Date.parse((await showDeleted(1)).body.user_group.purge_at);
     expect(await alarmAt()).toBe(purgeAt);
@@ -302,7 +302,7 @@ describe("the alarm", () => {
     for (const answer of [await restore(1), await purge(1)]) expect(codeOf(answer)).toEqual(NOT_FOUND);
   });
 
-  it("hands a purged group to the registry again a minute after the registry has failed", async ({ expect }) => {
+  it("hands a purged group to the registry again a minute after the registry has failed", async () => {
     const { purge } = await newDeletedCustomer();
     await purge(1);
     vi.spyOn(Registry.prototype, "bury").mockImplementationOnce(() => {
@@ -315,7 +315,7 @@ describe("the alarm", () => {
     expect((await rowsOf(DIRECTORY)).tombstones).toEqual([]);
   });
 
-  it("keeps what was restored, and counts from the last deletion", async ({ expect }) => {
+  it("keeps what was restored, and counts from the last deletion", async () => {
     const { restore, numbered, show, showDeleted } = await newDeletedCustomer();
     pass(10 * DAY_MS);
     await restore(1);
@@ -331,7 +331,7 @@ describe("the alarm", () => {
     expect(codeOf(await showDeleted(1))).toEqual(NOT_FOUND);
   });
 
-  it("purges many in batches, one event each, and leaves those whose time has not come", async ({ expect }) => {
+  it("purges many in batches, one event each, and leaves those whose time has not come", async () => {
     const { tokenOf, remove, list, events } = await newDeletedCustomer();
     const count = 2 * GROUPS_PER_PURGE_MAX + 50;
     await inDirectory(({ sql }) =>
@@ -358,7 +358,7 @@ describe("the alarm", () => {
     expect(await events({ type: "user_group.purged" })).toHaveLength(count);
   });
 
-  it("erases a group's stored responses with it", async ({ expect }) => {
+  it("erases a group's stored responses with it", async () => {
     const { remove, token } = await newCustomer();
     pass(1000);
     await remove(token, {}, withKey("k"));
@@ -383,7 +383,7 @@ describe("UNDO_DAYS", () => {
     return { ...calls, purgeAt };
   }
 
-  it("of a second purges by the alarm itself, without traffic", async ({ expect }) => {
+  it("of a second purges by the alarm itself, without traffic", async () => {
     const { events, list, purgeAt } = await customerWith(String(1 / 86_400));
     await expect.poll(async () => (await rowsOf(DIRECTORY)).deleted_groups).toEqual([]);
     const purged = (await events({ user_group_id: "acme" })).at(-1);
@@ -399,7 +399,7 @@ describe("UNDO_DAYS", () => {
     [" ", 36_500],
     ["-3", 36_500],
     ["a month", 36_500],
-  ] as const)("of %j keeps a deleted group for %f days", async ([text, days], { expect }) => {
+  ] as const)("of %j keeps a deleted group for %f days", async ([text, days]) => {
     const { showDeleted, restore } = await customerWith(text);
     const { deleted_at: deletedAt, purge_at: purgeAt } = (await showDeleted(1)).body.user_group;
     expect(Date.parse(purgeAt) - Date.parse(deletedAt)).toBe(days * DAY_MS);
@@ -409,7 +409,7 @@ describe("UNDO_DAYS", () => {
 });
 
 describe("a list with a state", () => {
-  it("shows that state alone, page by page, at any size of page", async ({ expect }) => {
+  it("shows that state alone, page by page, at any size of page", async () => {
     const { list, put, remove, tokenOf } = await newCustomer();
     const states = ["active", "suspended", "deleted"] as const;
     const expected: Record<string, string[]> = { active: ["acme"], suspended: [], deleted: [] };
@@ -439,7 +439,7 @@ describe("a list with a state", () => {
     );
   });
 
-  it("examines 1,000 groups a page, so that a page may be empty", async ({ expect }) => {
+  it("examines 1,000 groups a page, so that a page may be empty", async () => {
     const { list, put, tokenOf } = await newCustomer();
     await insertGroups(2499, { first: 2 });
     await evictAllDurableObjects();
@@ -451,21 +451,21 @@ describe("a list with a state", () => {
 
   it.for(["state=", "state=Deleted", "state=purged", "state=active&state=deleted"])(
     "refuses %s, with an issue at its field",
-    async (search, { expect }) => {
+    async (search) => {
       const { key } = await newCustomer();
       const answer = await call("GET", `/api/user_groups?${search}`, { credential: key });
       expect(answer).toMatchObject(invalid("state"));
     },
   );
 
-  it.for(["active", "suspended", "x", ""])("of one group takes only deleted, not %j", async (state, { expect }) => {
+  it.for(["active", "suspended", "x", ""])("of one group takes only deleted, not %j", async (state) => {
     const { key } = await newCustomer();
     const answer = await call("GET", `/api/user_groups/1?state=${state}`, { credential: key });
     expect(codeOf(answer)).toEqual([422, "invalid_body"]);
   });
 });
 
-it("an environment above its size goes on suspending, deleting, restoring and purging", async ({ expect }) => {
+it("an environment above its size goes on suspending, deleting, restoring and purging", async () => {
   const { put, update, numbered, restore, purge, show } = await newCustomer();
   await setDatabaseSize(ENVIRONMENT_BYTES_MAX + 1);
   const answers = [

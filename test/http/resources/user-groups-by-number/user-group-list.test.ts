@@ -1,5 +1,5 @@
 import fc from "fast-check";
-import { describe, it, vi } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { byNumber } from "../../../support/by-number.ts";
 import { type Answer, call, codeOf, idsIn, invalid, pagesOf } from "../../../support/client.ts";
 import { CREDENTIAL_PATTERN } from "../../../support/credential-pattern.ts";
@@ -16,7 +16,7 @@ const pages = (credential: string, query: Record<string, string> = {}): Promise<
   pagesOf((cursor) => list(credential, { ...query, ...cursor }));
 
 describe("a list", () => {
-  it("shows the groups of the key's environment in the order of numbers, without tokens", async ({ expect }) => {
+  it("shows the groups of the key's environment in the order of numbers, without tokens", async () => {
     vi.useFakeTimers({ now: NOW, toFake: ["Date"] });
     const { key, get, put, tokenOf } = await newIntegrator();
     const text = '{"user_group_id":"b","name":"B","mapping":{"__proto__":"d"},"properties":{"2":[1.5],"1":{"é":null}}}';
@@ -61,7 +61,7 @@ describe("a list", () => {
     expect(JSON.stringify(answer.body)).not.toMatch(CREDENTIAL_PATTERN);
   });
 
-  it("has 100 groups on a page by default, and 1,000 at most", async ({ expect }) => {
+  it("has 100 groups on a page by default, and 1,000 at most", async () => {
     const key = await issueKey();
     await insertGroups(1001);
     expect((await list(key)).body.user_groups).toHaveLength(100);
@@ -69,7 +69,7 @@ describe("a list", () => {
     expect(sizes).toEqual([1000, 1]);
   });
 
-  it.for([1, 3, 7, 20, 40, 59, 60, 61])("is whole in pages of %i", async (limit, { expect }) => {
+  it.for([1, 3, 7, 20, 40, 59, 60, 61])("is whole in pages of %i", async (limit) => {
     const key = await issueKey();
     await insertGroups(60);
     const answers = await pages(key, { limit: String(limit) });
@@ -121,7 +121,7 @@ describe("a list", () => {
     );
   });
 
-  it("continues after a deleted group, and ends after the last one", async ({ expect }) => {
+  it("continues after a deleted group, and ends after the last one", async () => {
     const { key, remove, tokenOf } = await newIntegrator();
     for (const id of ["a", "b"]) await tokenOf(id);
     const { next_cursor: cursor } = (await list(key, { limit: "1" })).body;
@@ -141,7 +141,7 @@ const byCodePoints = (one: string, other: string): number => {
 };
 
 describe("user_group_id_prefix", () => {
-  it("selects the ids for which JavaScript's startsWith is true", async ({ expect }) => {
+  it("selects the ids for which JavaScript's startsWith is true", async () => {
     const ids = [
       "a",
       "a%",
@@ -168,7 +168,7 @@ describe("user_group_id_prefix", () => {
       );
   });
 
-  it("is kept from page to page", async ({ expect }) => {
+  it("is kept from page to page", async () => {
     const { key, tokenOf } = await newIntegrator();
     for (const id of ["x 1", "y 1", "x 2", "y 2", "x 3"]) await tokenOf(id);
     const answers = await pages(key, { user_group_id_prefix: "x ", limit: "1" });
@@ -179,7 +179,7 @@ describe("user_group_id_prefix", () => {
 describe("user_group_id", () => {
   const read = (query: Record<string, string>) => issueKey({ access: "read" }).then((key) => list(key, query));
 
-  it("selects the one group with exactly this id, or none", async ({ expect }) => {
+  it("selects the one group with exactly this id, or none", async () => {
     const ids = ["a", "a ", "a!", "aa", "A", "é", "e\u0301", "😀", "\ud7ff"];
     const { key, tokenOf } = await newIntegrator();
     for (const id of ids) await tokenOf(id);
@@ -190,7 +190,7 @@ describe("user_group_id", () => {
     }
   });
 
-  it("selects the group only in the state that is asked for", async ({ expect }) => {
+  it("selects the group only in the state that is asked for", async () => {
     const { put, remove, tokenOf } = await newIntegrator();
     await tokenOf("acme");
     await put({ user_group_id: "acme", suspended: true });
@@ -202,7 +202,7 @@ describe("user_group_id", () => {
 });
 
 describe("a page ends early", () => {
-  it("where it holds 1 MiB, and the pages together hold all", async ({ expect }) => {
+  it("where it holds 1 MiB, and the pages together hold all", async () => {
     const key = await issueKey();
     // Two bytes for each character in UTF-8, and in an RPC.
     const properties = JSON.stringify({ a: "é".repeat(8000) });
@@ -217,7 +217,7 @@ describe("a page ends early", () => {
     expect(answers[1]?.body.user_groups[0].properties).toEqual(JSON.parse(properties));
   });
 
-  it("in the order of ids too, where a prefix is given", async ({ expect }) => {
+  it("in the order of ids too, where a prefix is given", async () => {
     const key = await issueKey();
     await insertGroups(100, { properties: `'${JSON.stringify({ a: "é".repeat(8000) })}'` });
     const answers = await pages(key, { user_group_id_prefix: "group", limit: "1000" });
@@ -261,7 +261,7 @@ describe("refuses", () => {
     ["user_group_id=a&cursor=WzIsMV0", "cursor"],
     ["user_group_id=a&state=deleted", "state"],
     ["%ff=1", "%ff"],
-  ] as const)("the query %s, with an issue at its field", async ([query, field], { expect }) => {
+  ] as const)("the query %s, with an issue at its field", async ([query, field]) => {
     const answer = await call("GET", `/api/user_groups?${query}`, { credential: await issueKey() });
     expect(codeOf(answer)).toEqual([422, "invalid_body"]);
     const issues: { path: string[]; message: string }[] = answer.body.error.issues;
@@ -269,7 +269,7 @@ describe("refuses", () => {
     expect(issues[0]?.message).toMatch(/^(Give|Leave|Percent-encode|This) .*\.$/);
   });
 
-  it("all invalid parameters at once", async ({ expect }) => {
+  it("all invalid parameters at once", async () => {
     const answer = await call("GET", "/api/user_groups?limit=x&cursor=y&updated_since=z&page=1&limit=2", {
       credential: await issueKey(),
     });
@@ -299,11 +299,11 @@ describe("refuses", () => {
       ["of no JSON", encoded("acme")],
       ["of no UTF-8", encoded(new Uint8Array([0xff, 0xfe]))],
       ["in base64", "+/+/"],
-    ] as const)("%s", async ([, cursor], { expect }) => {
+    ] as const)("%s", async ([, cursor]) => {
       expect(await list(await issueKey(), { cursor })).toMatchObject(invalid("cursor"));
     });
 
-    it("of a list with another prefix, or without one", async ({ expect }) => {
+    it("of a list with another prefix, or without one", async () => {
       const { key, tokenOf } = await newIntegrator();
       for (const id of ["a 1", "a 2"]) await tokenOf(id);
       const prefixed: string = (await list(key, { user_group_id_prefix: "a", limit: "1" })).body.next_cursor;

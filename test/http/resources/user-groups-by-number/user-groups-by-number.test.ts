@@ -1,5 +1,5 @@
 import { env } from "cloudflare:workers";
-import { describe, it, vi } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { byNumber, IN_ACME, rowsOf } from "../../../support/by-number.ts";
 import { type Answer, codeOf } from "../../../support/client.ts";
 import { sessionOf } from "../../../support/sessions.ts";
@@ -32,7 +32,7 @@ describe.for(CALLERS)("by number, %s", ([, newCaller, actor]) => {
     return { key, get, token, ...(await newCaller()) };
   }
 
-  it("changes a group, and sees it as the list does", async ({ expect }) => {
+  it("changes a group, and sees it as the list does", async () => {
     vi.useFakeTimers({ now: NOW, toFake: ["Date"] });
     const { token, update, show } = await start();
     vi.setSystemTime(NOW.getTime() + 1000);
@@ -57,7 +57,7 @@ describe.for(CALLERS)("by number, %s", ([, newCaller, actor]) => {
     expect((await view(token)).body.user_group).toMatchObject({ provided_id: "acme-2", name: "Acme Inc." });
   });
 
-  it("writes nothing when nothing changes", async ({ expect }) => {
+  it("writes nothing when nothing changes", async () => {
     const { update, events } = await start({ properties: { a: 1 } });
     const before = await events();
     for (const body of [{}, { name: "acme" }, { new_user_group_id: "acme" }, { properties: { a: 1 } }])
@@ -65,7 +65,7 @@ describe.for(CALLERS)("by number, %s", ([, newCaller, actor]) => {
     expect(await events()).toEqual(before);
   });
 
-  it("rotates the token, and never sees the new one", async ({ expect }) => {
+  it("rotates the token, and never sees the new one", async () => {
     const { token: old, get, rotate, show } = await start();
     const rotated = await rotate(1);
     expect([rotated.status, tagOf(rotated)]).toEqual([200, '"1.2"']);
@@ -76,7 +76,7 @@ describe.for(CALLERS)("by number, %s", ([, newCaller, actor]) => {
     expect((await view(token)).status).toBe(200);
   });
 
-  it("deletes a group, and frees its id but never its number", async ({ expect }) => {
+  it("deletes a group, and frees its id but never its number", async () => {
     const { token, get, show, update, rotate, remove } = await start();
     const removed = await remove(1);
     expect([removed.status, tagOf(removed)]).toEqual([200, '"1.2"']);
@@ -90,7 +90,7 @@ describe.for(CALLERS)("by number, %s", ([, newCaller, actor]) => {
     expect(again.user_group.token).not.toBe(token);
   });
 
-  it("honours If-Match, and changes nothing in any other state", async ({ expect }) => {
+  it("honours If-Match, and changes nothing in any other state", async () => {
     const { token, get, show, update, rotate, remove } = await start();
     const first = tagOf(await show(1));
     expect(tagOf(await update(1, { name: "B" }, ifMatch(first)))).toBe('"1.2"');
@@ -102,7 +102,7 @@ describe.for(CALLERS)("by number, %s", ([, newCaller, actor]) => {
     expect((await remove(1, undefined, ifMatch('"1.3", "1.4"'))).status).toBe(200);
   });
 
-  it.for(["x", "1.1", "*, *", '"1.1" "1.2"', ""])("refuses the If-Match %j", async (tag, { expect }) => {
+  it.for(["x", "1.1", "*, *", '"1.1" "1.2"', ""])("refuses the If-Match %j", async (tag) => {
     const { show, update, rotate, remove } = await start();
     for (const change of [update, rotate, remove])
       expect((await change(1, {}, ifMatch(tag))).body.error).toMatchObject({
@@ -114,7 +114,7 @@ describe.for(CALLERS)("by number, %s", ([, newCaller, actor]) => {
 
   it.for(["2", "0", "01", "1.0", "-1", "0x1", "1e0", "acme", "%31%20", "9".repeat(30)])(
     "gets 404 for the number %s, whatever the call",
-    async (teamId, { expect }) => {
+    async (teamId) => {
       const { show, update, rotate, remove } = await start();
       for (const answer of [await show(teamId), await update(teamId, {}), await rotate(teamId), await remove(teamId)])
         expect(codeOf(answer)).toEqual(NOT_FOUND);
@@ -122,7 +122,7 @@ describe.for(CALLERS)("by number, %s", ([, newCaller, actor]) => {
     },
   );
 
-  it("learns every fault of a body or a query", async ({ expect }) => {
+  it("learns every fault of a body or a query", async () => {
     const { update, rotate } = await start();
     const issuesOf = ({ status, body }: Answer) => [
       status,
@@ -137,7 +137,7 @@ describe.for(CALLERS)("by number, %s", ([, newCaller, actor]) => {
     expect(codeOf(await update(1))).toEqual([400, "body_required"]);
   });
 
-  it("causes one event for each change, in its own name", async ({ expect }) => {
+  it("causes one event for each change, in its own name", async () => {
     const { update, rotate, remove, events } = await start();
     const count = (await events()).length;
     await update(1, { new_user_group_id: "acme-2" });
@@ -150,25 +150,22 @@ describe.for(CALLERS)("by number, %s", ([, newCaller, actor]) => {
     ]);
   });
 
-  it.for(["rotate", "remove"] as const)(
-    "ends the lease and the sessions of a token by %s",
-    async (name, { expect }) => {
-      const { key, leasedTokenOf } = await newIntegrator();
-      const token = await leasedTokenOf("acme");
-      const session = await sessionOf(key);
-      expect((await view(session)).status).toBe(200);
-      expect(answeredBy(await view(token, STALE))).toBe("index");
-      const { [name]: change } = await newCaller();
-      expect((await change(1)).status).toBe(200);
-      expect((await env.TOKEN_INDEX.list()).keys).toEqual([]);
-      for (const headers of [STALE, {}])
-        for (const credential of [token, session]) expect(codeOf(await view(credential, headers))).toEqual(REVOKED);
-      expect(codeOf(await query(token, { sql: "SELECT {{user_group_id}}" }, STALE))).toEqual(REVOKED);
-    },
-  );
+  it.for(["rotate", "remove"] as const)("ends the lease and the sessions of a token by %s", async (name) => {
+    const { key, leasedTokenOf } = await newIntegrator();
+    const token = await leasedTokenOf("acme");
+    const session = await sessionOf(key);
+    expect((await view(session)).status).toBe(200);
+    expect(answeredBy(await view(token, STALE))).toBe("index");
+    const { [name]: change } = await newCaller();
+    expect((await change(1)).status).toBe(200);
+    expect((await env.TOKEN_INDEX.list()).keys).toEqual([]);
+    for (const headers of [STALE, {}])
+      for (const credential of [token, session]) expect(codeOf(await view(credential, headers))).toEqual(REVOKED);
+    expect(codeOf(await query(token, { sql: "SELECT {{user_group_id}}" }, STALE))).toEqual(REVOKED);
+  });
 });
 
-it("an API key changes no group of another environment", async ({ expect }) => {
+it("an API key changes no group of another environment", async () => {
   const { tokenOf } = await newIntegrator();
   await tokenOf("acme");
   const { show, update, rotate, remove } = byNumber(await issueKey({ environment: "Customer" }));
@@ -179,7 +176,7 @@ it("an API key changes no group of another environment", async ({ expect }) => {
 
 it.for(["acme-2", "acme", "beta"])(
   "an operator with the role support gives no group the id %s, and changes nothing",
-  async (new_user_group_id, { expect }) => {
+  async (new_user_group_id) => {
     const { key, tokenOf } = await newIntegrator();
     for (const id of ["acme", "beta"]) await tokenOf(id);
     await byNumber(key).remove(2);

@@ -1,4 +1,4 @@
-import { describe, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { COLUMNS, CONTENT, CONTENT_FIELDS, GROUP_FIELDS } from "../../../../common/content.ts";
 import { backUp, restore, wipe } from "../../../support/backups.ts";
 import { byNumber } from "../../../support/by-number.ts";
@@ -20,7 +20,7 @@ async function start() {
 }
 
 describe("every field of a group", () => {
-  it("is in its answers; the mapping only in those to viewers and by number", async ({ expect }) => {
+  it("is in its answers; the mapping only in those to viewers and by number", async () => {
     const { get, put, by } = await start();
     const { mapping: _, ...common } = content("before");
     const { body: found } = await get({ user_group_id: "initech" });
@@ -30,7 +30,7 @@ describe("every field of a group", () => {
     expect((await by.list()).body.user_groups.map(contentOf)).toEqual([content("before")]);
   });
 
-  it("is in a fresh view, in a stale view of a session and in a lease", async ({ expect }) => {
+  it("is in a fresh view, in a stale view of a session and in a lease", async () => {
     const { key, token, leasedTokenOf } = await start();
     const session = await sessionOf(key, { user_group_id: "initech", max_stale_seconds: 60 });
     await leasedTokenOf("initech");
@@ -39,7 +39,7 @@ describe("every field of a group", () => {
     for (const { body } of views) expect(contentOf(body.user_group)).toEqual(content("before"));
   });
 
-  it("is changed by an update, as a whole, and its event names it", async ({ expect }) => {
+  it("is changed by an update, as a whole, and its event names it", async () => {
     const { put, by } = await start();
     // The id comes last, because the update names the group by it.
     for (const field of [...GROUP_FIELDS, "providedId"] as const) {
@@ -49,7 +49,7 @@ describe("every field of a group", () => {
     expect(contentOf((await by.show(1)).body.user_group)).toEqual(content("after"));
   });
 
-  it("is cleared by null if it may be missing, and set again by a merge patch", async ({ expect }) => {
+  it("is cleared by null if it may be missing, and set again by a merge patch", async () => {
     const { put, by } = await start();
     for (const field of GROUP_FIELDS) {
       const { status } = await put({ user_group_id: "initech", [COLUMNS[field]]: null });
@@ -60,7 +60,7 @@ describe("every field of a group", () => {
     }
   });
 
-  it("is in a backup, which brings it back", async ({ expect }) => {
+  it("is in a backup, which brings it back", async () => {
     const { token } = await start();
     const pages = await backUp();
     await wipe("acme/Testing");
@@ -68,7 +68,7 @@ describe("every field of a group", () => {
     expect(contentOf((await view(token)).body.user_group)).toEqual(content("before"));
   });
 
-  it("is shown and edited in the console", async ({ expect }) => {
+  it("is shown and edited in the console", async () => {
     const { by } = await start();
     const visitor = await signIn(await issueOperator("admin"));
     const path = "/console/environments/acme/Testing/groups/1";

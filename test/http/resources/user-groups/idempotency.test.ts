@@ -1,6 +1,6 @@
 import { evictAllDurableObjects } from "cloudflare:test";
 import { env } from "cloudflare:workers";
-import { describe, it, vi } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { runAlarm } from "../../../support/alarm.ts";
 import { type Answer, call, codeOf, invalid, tagOf, tokenIn } from "../../../support/client.ts";
 import { NOW } from "../../../support/clock.ts";
@@ -25,7 +25,7 @@ const storedResponses = () => inDirectory(({ sql }) => sql.exec("SELECT * FROM s
 const replayed = ({ headers }: Answer) => headers.get("Idempotent-Replayed");
 
 describe("a rotation repeated with its Idempotency-Key", () => {
-  it("gets the same answer byte for byte, whatever happened to the group", async ({ expect }) => {
+  it("gets the same answer byte for byte, whatever happened to the group", async () => {
     const { token, send, put, rotate, remove, get } = await newRepeater();
     const body = { current_token: token, grace_seconds: 60 };
     const first = await send("POST", "k-1", body);
@@ -48,7 +48,7 @@ describe("a rotation repeated with its Idempotency-Key", () => {
     await isTheSame();
   });
 
-  it("rotates once, however many are sent at the same time", async ({ expect }) => {
+  it("rotates once, however many are sent at the same time", async () => {
     const { token, send, get } = await newRepeater();
     const answers = await Promise.all(Array.from({ length: 32 }, () => send("POST", "k", { current_token: token })));
     expect(new Set(answers.map((answer) => JSON.stringify(comparable(answer)))).size).toBe(1);
@@ -58,7 +58,7 @@ describe("a rotation repeated with its Idempotency-Key", () => {
     expect(found.headers.get("ETag")).toBe('"1.2"');
   });
 
-  it("is the same call in any order of its fields, with or without defaults", async ({ expect }) => {
+  it("is the same call in any order of its fields, with or without defaults", async () => {
     const { token, send } = await newRepeater();
     const first = await send("POST", "k", `{"current_token":"${token}"}`);
     const again = await send("POST", "k", `{ "grace_seconds": 0, "current_token": "${token}" }`);
@@ -67,7 +67,7 @@ describe("a rotation repeated with its Idempotency-Key", () => {
 });
 
 describe("a delete repeated with its Idempotency-Key", () => {
-  it("succeeds again, and does not delete a group created since", async ({ expect }) => {
+  it("succeeds again, and does not delete a group created since", async () => {
     const { token, send, remove, tokenOf } = await newRepeater();
     const body = { current_token: token, user_group_id: "acme" };
     const first = await send("DELETE", "k", body);
@@ -81,7 +81,7 @@ describe("a delete repeated with its Idempotency-Key", () => {
 });
 
 describe("an Idempotency-Key of another call", () => {
-  it("is refused with 422 idempotency_key_reused, and nothing changes", async ({ expect }) => {
+  it("is refused with 422 idempotency_key_reused, and nothing changes", async () => {
     const { token, send, tokenOf } = await newRepeater();
     const other = await tokenOf("other");
     const current = tokenIn(await send("POST", "k", { current_token: token }));
@@ -98,7 +98,7 @@ describe("an Idempotency-Key of another call", () => {
   });
 });
 
-it("a refused call stores nothing, and its repeat is a new call", async ({ expect }) => {
+it("a refused call stores nothing, and its repeat is a new call", async () => {
   const { token, send } = await newRepeater();
   const guarded = { current_token: token, user_group_id: "other" };
   expect(codeOf(await send("DELETE", "k", guarded))).toEqual([409, "user_group_mismatch"]);
@@ -106,7 +106,7 @@ it("a refused call stores nothing, and its repeat is a new call", async ({ expec
   expect((await send("DELETE", "k", { current_token: token })).status).toBe(200);
 });
 
-it("a caller that may not make the call does not get its stored response", async ({ expect }) => {
+it("a caller that may not make the call does not get its stored response", async () => {
   const { key, token, send } = await newRepeater();
   await send("POST", "k", { current_token: token });
   const repeatBy = async (credential: string) =>
@@ -121,7 +121,7 @@ it.for([
   ["none", ""],
   ["256 characters", "k".repeat(256)],
   ["what is not ASCII", "clé"],
-] as const)("refuses a key of %s, after it has admitted the caller", async ([, invalidKey], { expect }) => {
+] as const)("refuses a key of %s, after it has admitted the caller", async ([, invalidKey]) => {
   const { token, send, tokenOf } = await newRepeater();
   for (const method of ["POST", "DELETE"] as const)
     expect(await send(method, invalidKey, { current_token: token })).toMatchObject(invalid("Idempotency-Key"));
@@ -135,7 +135,7 @@ it.for([
   expect(await tokenOf("acme")).toBe(token);
 });
 
-it("accepts the longest key, and every visible character", async ({ expect }) => {
+it("accepts the longest key, and every visible character", async () => {
   const { token, send } = await newRepeater();
   const visible = String.fromCharCode(...Array.from({ length: 94 }, (_, index) => 33 + index));
   const first = await send("POST", visible.padEnd(255, "x"), { current_token: token });
@@ -144,7 +144,7 @@ it("accepts the longest key, and every visible character", async ({ expect }) =>
 });
 
 describe("after 24 hours", () => {
-  it("a repeat is a new call, whether or not the alarm has run", async ({ expect }) => {
+  it("a repeat is a new call, whether or not the alarm has run", async () => {
     vi.useFakeTimers({ now: NOW, toFake: ["Date"] });
     const { token, send } = await newRepeater();
     await send("POST", "k", { current_token: token });
@@ -154,7 +154,7 @@ describe("after 24 hours", () => {
     expect(codeOf(await send("POST", "k", { current_token: token }))).toEqual([409, "token_superseded"]);
   });
 
-  it("the alarm has deleted the stored response, and nothing else", async ({ expect }) => {
+  it("the alarm has deleted the stored response, and nothing else", async () => {
     vi.useFakeTimers({ now: NOW, toFake: ["Date"] });
     const { token, send } = await newRepeater();
     const second = tokenIn(await send("POST", "k-1", { current_token: token }));
@@ -174,7 +174,7 @@ describe("after 24 hours", () => {
   });
 });
 
-it("a response stored after a restart does not postpone the alarm of an older one", async ({ expect }) => {
+it("a response stored after a restart does not postpone the alarm of an older one", async () => {
   vi.useFakeTimers({ now: NOW, toFake: ["Date"] });
   const { token, send } = await newRepeater();
   const second = tokenIn(await send("POST", "k-1", { current_token: token }));
@@ -185,7 +185,7 @@ it("a response stored after a restart does not postpone the alarm of an older on
   expect(alarm).toBe(NOW.getTime() + DAY_MS);
 });
 
-it("stores no credential, and no key as it was sent", async ({ expect }) => {
+it("stores no credential, and no key as it was sent", async () => {
   const { token, send } = await newRepeater();
   const rotated = tokenIn(await send("POST", "the-key-that-was-sent", { current_token: token }));
   await send("DELETE", "another-key", { current_token: rotated });

@@ -1,5 +1,5 @@
 import { env } from "cloudflare:workers";
-import { describe, it, vi } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { CONTENT_FIELDS } from "../../../../common/content.ts";
 import { LeaseRequests } from "../../../../src/domain/user-groups/lease-requests.ts";
 import { codeOf } from "../../../support/client.ts";
@@ -16,7 +16,7 @@ function stopClock(): (seconds: number) => void {
   return (seconds) => vi.setSystemTime(Date.now() + seconds * 1000);
 }
 
-it("is neither read, requested, written nor deleted without KV, and every view is fresh", async ({ expect }) => {
+it("is neither read, requested, written nor deleted without KV, and every view is fresh", async () => {
   const { watched, costs } = watchedEnv();
   // The generated type promises the binding that is missing here.
   const callEnv = { ...watched, TOKEN_INDEX: undefined } as unknown as Env;
@@ -35,7 +35,7 @@ it("is neither read, requested, written nor deleted without KV, and every view i
 });
 
 describe("a lease is written", () => {
-  it("at a token's second view within a minute that accepts stale answers", async ({ expect }) => {
+  it("at a token's second view within a minute that accepts stale answers", async () => {
     const pass = stopClock();
     const { watched, costs } = watchedEnv();
     const { tokenOf } = await newIntegrator();
@@ -51,7 +51,7 @@ describe("a lease is written", () => {
     expect(answeredBy(await view(token, STALE, watched))).toBe("index");
   });
 
-  it("once for 64 simultaneous viewers whose lease has just expired", async ({ expect }) => {
+  it("once for 64 simultaneous viewers whose lease has just expired", async () => {
     const pass = stopClock();
     const { leasedTokenOf } = await newIntegrator();
     const token = await leasedTokenOf("acme");
@@ -62,7 +62,7 @@ describe("a lease is written", () => {
     expect(costs.kv.filter((operation) => operation !== "get")).toEqual(["put"]);
   });
 
-  it("at most every ten seconds", async ({ expect }) => {
+  it("at most every ten seconds", async () => {
     const pass = stopClock();
     const { watched, costs } = watchedEnv();
     const { tokenOf } = await newIntegrator();
@@ -75,7 +75,7 @@ describe("a lease is written", () => {
     expect(costs.kv.filter((operation) => operation === "put")).toHaveLength(3);
   });
 
-  it("for each of 10,000 tokens, of which the least recently viewed are forgotten", async ({ expect }) => {
+  it("for each of 10,000 tokens, of which the least recently viewed are forgotten", async () => {
     const leases = new LeaseRequests();
     const nonceOf = (index: number) => new Uint8Array(new Uint32Array([index, 0, 0, 0]).buffer);
     const note = (index: number) => leases.shouldWriteLease(nonceOf(index), 1_000_000);
@@ -94,7 +94,7 @@ describe("a change and KV", () => {
     ["POST", ["delete"]],
     ["DELETE", ["delete"]],
     ["PUT", []],
-  ] as const)("%s of a token with a lease costs %o", async ([method, operations], { expect }) => {
+  ] as const)("%s of a token with a lease costs %o", async ([method, operations]) => {
     const { watched, costs } = watchedEnv();
     const { leasedTokenOf, changeBy } = await newIntegrator({}, watched);
     const token = await leasedTokenOf("acme");
@@ -103,19 +103,16 @@ describe("a change and KV", () => {
     expect(costs.kv).toEqual(operations);
   });
 
-  it.for(["POST", "DELETE", "PUT"] as const)(
-    "%s of a token without a lease costs nothing",
-    async (method, { expect }) => {
-      const { watched, costs } = watchedEnv();
-      const { tokenOf, changeBy } = await newIntegrator({}, watched);
-      const token = await tokenOf("acme");
-      await view(token, STALE);
-      expect((await changeBy(method, token)).status).toBe(200);
-      expect(costs.kv).toEqual([]);
-    },
-  );
+  it.for(["POST", "DELETE", "PUT"] as const)("%s of a token without a lease costs nothing", async (method) => {
+    const { watched, costs } = watchedEnv();
+    const { tokenOf, changeBy } = await newIntegrator({}, watched);
+    const token = await tokenOf("acme");
+    await view(token, STALE);
+    expect((await changeBy(method, token)).status).toBe(200);
+    expect(costs.kv).toEqual([]);
+  });
 
-  it("an expired lease, and a repeated call, cost no delete", async ({ expect }) => {
+  it("an expired lease, and a repeated call, cost no delete", async () => {
     const pass = stopClock();
     const { watched, costs } = watchedEnv();
     const { leasedTokenOf, rotate } = await newIntegrator({}, watched);
@@ -126,7 +123,7 @@ describe("a change and KV", () => {
     expect(costs.kv).toEqual([]);
   });
 
-  it("a rotation deletes the leases of both tokens that it revokes", async ({ expect }) => {
+  it("a rotation deletes the leases of both tokens that it revokes", async () => {
     const { old, current, rotate } = await rotatedWithGrace(NOW);
     expect((await env.TOKEN_INDEX.list()).keys).toHaveLength(2);
     await rotate(current);
@@ -134,7 +131,7 @@ describe("a change and KV", () => {
     for (const token of [old, current]) expect(codeOf(await view(token, STALE))).toEqual([401, "credential_revoked"]);
   });
 
-  it("a change is answered and in force when KV fails, which the log says", async ({ expect }) => {
+  it("a change is answered and in force when KV fails, which the log says", async () => {
     const { leasedTokenOf, rotate, remove } = await newIntegrator();
     const token = await leasedTokenOf("acme");
     failingKv();
@@ -151,7 +148,7 @@ describe("a change and KV", () => {
     expect((await remove(rotated.body.user_group.token)).status).toBe(200);
   });
 
-  it.for(["rotate", "remove"] as const)("%s is answered and in force while KV hangs", async (name, { expect }) => {
+  it.for(["rotate", "remove"] as const)("%s is answered and in force while KV hangs", async (name) => {
     const integrator = await newIntegrator();
     const token = await integrator.leasedTokenOf("acme");
     const release = hangingKv();
@@ -173,7 +170,7 @@ describe("the age of an answer", () => {
     ["max-age=3600", 300.001, "directory"],
     ["max-age=60", -5, "index"],
     ["max-age=60", -5.001, "directory"],
-  ] as const)("with %s after %d seconds comes from the %s", async ([cacheControl, seconds, by], { expect }) => {
+  ] as const)("with %s after %d seconds comes from the %s", async ([cacheControl, seconds, by]) => {
     const pass = stopClock();
     const { leasedTokenOf } = await newIntegrator();
     const token = await leasedTokenOf("acme");
@@ -183,7 +180,7 @@ describe("the age of an answer", () => {
     expect(answer.headers.get("Age")).toBe(by === "index" ? String(Math.max(0, Math.floor(seconds))) : null);
   });
 
-  it("can be read by scripts of any origin", async ({ expect }) => {
+  it("can be read by scripts of any origin", async () => {
     const { leasedTokenOf } = await newIntegrator();
     const answer = await view(await leasedTokenOf("acme"), { ...STALE, Origin: "https://dashboards.example" });
     expect(answer.headers.get("Access-Control-Expose-Headers")?.split(",")).toContain("Age");
@@ -191,7 +188,7 @@ describe("the age of an answer", () => {
   });
 });
 
-it("a lease costs one KV read and no RPC", async ({ expect }) => {
+it("a lease costs one KV read and no RPC", async () => {
   const { leasedTokenOf } = await newIntegrator();
   const token = await leasedTokenOf("acme");
   const { watched, costs } = watchedEnv();
@@ -232,7 +229,7 @@ describe("a viewer that accepts a stale answer", () => {
     ["max-age=60, no-cache foo", "directory"],
     ["max-age=60, , ", "index"],
     ["", "directory"],
-  ] as const)("by Cache-Control: %s is answered by the %s", async ([cacheControl, by], { expect }) => {
+  ] as const)("by Cache-Control: %s is answered by the %s", async ([cacheControl, by]) => {
     const { leasedTokenOf } = await newIntegrator();
     const token = await leasedTokenOf("acme");
     const answer = await view(token, { "Cache-Control": cacheControl });
@@ -240,7 +237,7 @@ describe("a viewer that accepts a stale answer", () => {
     expect(answeredBy(answer)).toBe(by);
   });
 
-  it("gets the same answer from a lease as from the directory", async ({ expect }) => {
+  it("gets the same answer from a lease as from the directory", async () => {
     const { leasedTokenOf } = await newIntegrator();
     const token = await leasedTokenOf("acme", {
       name: "Acme",
@@ -273,7 +270,7 @@ describe("a viewer that accepts a stale answer", () => {
     ...CONTENT_FIELDS.map((field) => [`no ${field}`, leaseOf({ [field]: undefined })]),
     ["another group", leaseOf({ teamId: 2 })],
     ["a grace that has ended", leaseOf({ validUntil: 1 })],
-  ])("is answered by the directory where KV holds %s", async ([, value = ""], { expect }) => {
+  ])("is answered by the directory where KV holds %s", async ([, value = ""]) => {
     const { leasedTokenOf } = await newIntegrator();
     const token = await leasedTokenOf("acme");
     poison(value);
@@ -285,7 +282,7 @@ describe("a viewer that accepts a stale answer", () => {
   it.for([
     ["fails", failingKv],
     ["hangs", hangingKv],
-  ] as const)("is answered by the directory when KV %s", async ([, breakKv], { expect }) => {
+  ] as const)("is answered by the directory when KV %s", async ([, breakKv]) => {
     const { leasedTokenOf } = await newIntegrator();
     const token = await leasedTokenOf("acme");
     breakKv();
@@ -296,7 +293,7 @@ describe("a viewer that accepts a stale answer", () => {
 });
 
 describe("a grace", () => {
-  it("ends on time for stale viewers, not at the end of a lease", async ({ expect }) => {
+  it("ends on time for stale viewers, not at the end of a lease", async () => {
     const { old, current } = await rotatedWithGrace(NOW);
     for (const token of [old, current]) expect(answeredBy(await view(token, STALE))).toBe("index");
     vi.setSystemTime(NOW.getTime() + 3_600_000 - 30_000);
@@ -308,7 +305,7 @@ describe("a grace", () => {
     expect(answeredBy(late)).toBe("directory");
   });
 
-  it("is outlived by an older lease that KV keeps, for 300 seconds at most", async ({ expect }) => {
+  it("is outlived by an older lease that KV keeps, for 300 seconds at most", async () => {
     const pass = stopClock();
     const { leasedTokenOf, rotate } = await newIntegrator();
     const token = await leasedTokenOf("acme");

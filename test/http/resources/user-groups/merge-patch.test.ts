@@ -1,4 +1,4 @@
-import { describe, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { byNumber, IN_ACME } from "../../../support/by-number.ts";
 import { codeOf, invalid } from "../../../support/client.ts";
 import { issueOperator, newIntegrator } from "../../../support/states.ts";
@@ -33,7 +33,7 @@ describe("a merge patch", () => {
     [{ e: null }, { a: 1 }, { e: null, a: 1 }],
     [null, { a: { bb: { ccc: null } } }, { a: { bb: {} } }],
     [{ a: "foo" }, null, null],
-  ])("of %j with %j makes %j", async ([properties, patch, merged], { expect }) => {
+  ])("of %j with %j makes %j", async ([properties, patch, merged]) => {
     const { patch: send, shown } = await newPatched({ properties });
     const answer = await send({ properties: patch });
     expect(answer.status).toBe(200);
@@ -41,7 +41,7 @@ describe("a merge patch", () => {
     expect((await shown()).properties).toEqual(merged);
   });
 
-  it("takes keys that an object of JavaScript treats as special", async ({ expect }) => {
+  it("takes keys that an object of JavaScript treats as special", async () => {
     const { patch, shown } = await newPatched({ properties: { kept: 1 } });
     const text = '{"properties":{"__proto__":{"constructor":{"prototype":1}},"toString":"x"}}';
     const answer = await patch(text);
@@ -53,7 +53,7 @@ describe("a merge patch", () => {
     expect(JSON.stringify((await shown()).properties)).toBe('{"kept":1}');
   });
 
-  it("merges a mapping, whose entries null removes", async ({ expect }) => {
+  it("merges a mapping, whose entries null removes", async () => {
     const { patch } = await newPatched({ mapping: { sales: "a", stock: "b" } });
     expect((await patch({ mapping: { stock: null, staff: "c" } })).body.user_group.mapping).toEqual({
       sales: "a",
@@ -63,7 +63,7 @@ describe("a merge patch", () => {
     expect((await patch({ mapping: { only: "d", none: null } })).body.user_group.mapping).toEqual({ only: "d" });
   });
 
-  it("changes the other fields as a PUT does, with one event that names what has changed", async ({ expect }) => {
+  it("changes the other fields as a PUT does, with one event that names what has changed", async () => {
     const { by, patch } = await newPatched({ properties: { a: 1 }, mapping: { m: "d" } });
     await patch({ name: "Acme Inc.", suspended: true, properties: { a: 1 }, mapping: { n: "e" }, reason: "why" });
     expect((await by.events()).at(-1)).toMatchObject({
@@ -73,7 +73,7 @@ describe("a merge patch", () => {
     });
   });
 
-  it("that changes nothing writes nothing", async ({ expect }) => {
+  it("that changes nothing writes nothing", async () => {
     const { by, patch } = await newPatched({ properties: { a: { b: 1 } } });
     const { headers } = await by.show(1);
     const answer = await patch({ properties: { a: { b: 1, c: null }, d: null } });
@@ -81,14 +81,14 @@ describe("a merge patch", () => {
     expect(await by.events()).toHaveLength(2);
   });
 
-  it("obeys If-Match", async ({ expect }) => {
+  it("obeys If-Match", async () => {
     const { patch, shown } = await newPatched({ properties: { a: 1 } });
     expect(codeOf(await patch({ properties: { b: 2 } }, { "If-Match": '"1.7"' }))).toEqual([412, "revision_mismatch"]);
     expect((await shown()).properties).toEqual({ a: 1 });
     expect((await patch({ properties: { b: 2 } }, { "If-Match": '"1.1"' })).status).toBe(200);
   });
 
-  it("that would make too much is refused, and leaves the group as it is", async ({ expect }) => {
+  it("that would make too much is refused, and leaves the group as it is", async () => {
     const half = "x".repeat(9000);
     const mapping = Object.fromEntries(Array.from({ length: 100 }, (_, n) => [`s${n}`, "d"]));
     const { patch, shown } = await newPatched({ properties: { half }, mapping });
@@ -114,19 +114,19 @@ describe("a merge patch", () => {
     [{ mapping: { m: 7 } }, ["mapping", "m"]],
     [{ properties: [] }, ["properties"]],
     [{ other: 1 }, ["other"]],
-  ] as const)("of %j is refused", async ([body, path], { expect }) => {
+  ] as const)("of %j is refused", async ([body, path]) => {
     const { patch } = await newPatched({});
     expect(await patch(body)).toMatchObject(invalid(...path));
   });
 
-  it("is refused where a number or a key would not be kept", async ({ expect }) => {
+  it("is refused where a number or a key would not be kept", async () => {
     const { patch, shown } = await newPatched({ properties: { a: 1 } });
     for (const body of ['{"properties":{"n":12345678901234567890}}', '{"properties":{"a":2,"a":3}}'])
       expect(codeOf(await patch(body))).toEqual([422, "invalid_body"]);
     expect((await shown()).properties).toEqual({ a: 1 });
   });
 
-  it("is refused by every other call, and renames only for admins", async ({ expect }) => {
+  it("is refused by every other call, and renames only for admins", async () => {
     const { by, put } = await newPatched({});
     const refused = [415, "unsupported_media_type"];
     expect(codeOf(await by.rotate(1, { grace_seconds: 1 }, MERGE_PATCH))).toEqual(refused);

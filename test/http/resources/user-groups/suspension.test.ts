@@ -1,4 +1,4 @@
-import { describe, it, vi } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { byNumber, rowsOf } from "../../../support/by-number.ts";
 import { call, codeOf } from "../../../support/client.ts";
 import { NOW } from "../../../support/clock.ts";
@@ -26,7 +26,7 @@ async function newCustomer() {
   };
 }
 
-it("viewers of a suspended group learn nothing of it, and scripts can read the refusal", async ({ expect }) => {
+it("viewers of a suspended group learn nothing of it, and scripts can read the refusal", async () => {
   const { token, suspend } = await newCustomer();
   await suspend();
   const answer = await view(token, { Origin: "https://page.example" });
@@ -40,7 +40,7 @@ it("viewers of a suspended group learn nothing of it, and scripts can read the r
 });
 
 describe("a suspension", () => {
-  it("is answered with the fields of every PUT, and by number with the state", async ({ expect }) => {
+  it("is answered with the fields of every PUT, and by number with the state", async () => {
     const { token, suspend, update, show } = await newCustomer();
     const suspended = await suspend();
     expect(suspended.body.user_group).toMatchObject({ team_id: 1, token, name: "Acme", properties: { plan: "gold" } });
@@ -62,7 +62,7 @@ describe("a suspension", () => {
   it.for([
     ["a second suspension", true],
     ["a resume of an active group", false],
-  ] as const)("that changes nothing writes nothing: %s", async ([, suspended], { expect }) => {
+  ] as const)("that changes nothing writes nothing: %s", async ([, suspended]) => {
     const { put, update, suspend, get } = await newCustomer();
     await { true: suspend, false: async () => undefined }[String(suspended) as "true" | "false"]();
     const before = await rowsOf(DIRECTORY);
@@ -75,7 +75,7 @@ describe("a suspension", () => {
     expect(costs.kv).toEqual([]);
   });
 
-  it("leaves updated_at alone, unless the same call changes a field", async ({ expect }) => {
+  it("leaves updated_at alone, unless the same call changes a field", async () => {
     vi.useFakeTimers({ now: NOW, toFake: ["Date"] });
     const { suspend, resume, show } = await newCustomer();
     const updatedAt = async () => (await show(1)).body.user_group.updated_at;
@@ -87,7 +87,7 @@ describe("a suspension", () => {
     expect(await updatedAt()).toBe(new Date(NOW.getTime() + 1000).toISOString());
   });
 
-  it("is one event, which names what else the call has changed", async ({ expect }) => {
+  it("is one event, which names what else the call has changed", async () => {
     const { key, suspend, resume, update, put, events } = await newCustomer();
     const latest = (await call("GET", "/api/events?cursor=latest", { credential: key })).body.next_cursor;
     await suspend();
@@ -113,7 +113,7 @@ describe("a suspension", () => {
     ]);
   });
 
-  it.for([null, "true", 1, 0, {}, []])("of %j is 422, with an issue at suspended", async (suspended, { expect }) => {
+  it.for([null, "true", 1, 0, {}, []])("of %j is 422, with an issue at suspended", async (suspended) => {
     const { put, update, get, token } = await newCustomer();
     const refused = [
       await put({ user_group_id: "acme", suspended }),
@@ -139,7 +139,7 @@ describe("a lease of a suspended group", () => {
     return { ...integrator, token, suspend, costs, watched };
   }
 
-  it.for(["id", "number"])("is deleted when the group is suspended by %s, and only then", async (by, { expect }) => {
+  it.for(["id", "number"])("is deleted when the group is suspended by %s, and only then", async (by) => {
     const { key, token, put, costs, watched } = await leasedCustomer();
     const { update } = byNumber(key);
     const set = (suspended: boolean) =>
@@ -153,7 +153,7 @@ describe("a lease of a suspended group", () => {
     expect(answeredBy(answer)).toBe("directory");
   });
 
-  it("does not outlast its time when KV writes it after the suspension", async ({ expect }) => {
+  it("does not outlast its time when KV writes it after the suspension", async () => {
     vi.useFakeTimers({ now: NOW, toFake: ["Date"] });
     const { tokenOf, put } = await newIntegrator();
     const token = await tokenOf("acme");
@@ -177,7 +177,7 @@ describe("a lease of a suspended group", () => {
     expect(codeOf(await view(token, STALE))).toEqual(SUSPENDED);
   });
 
-  it("is not written while the group is suspended, and is written after a resume", async ({ expect }) => {
+  it("is not written while the group is suspended, and is written after a resume", async () => {
     const { watched, costs } = watchedEnv();
     const { tokenOf, put } = await newIntegrator();
     const token = await tokenOf("acme");

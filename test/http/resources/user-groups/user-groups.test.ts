@@ -1,9 +1,9 @@
-import { describe, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { call, codeOf } from "../../../support/client.ts";
 import { newIntegrator } from "../../../support/states.ts";
 
 describe("GET /api/user", () => {
-  it("creates a group on an unknown id and shows it, unchanged, on a known one", async ({ expect }) => {
+  it("creates a group on an unknown id and shows it, unchanged, on a known one", async () => {
     const { get } = await newIntegrator();
     const fields = { name: "Acme Inc.", mapping: { main: "warehouse-7" }, properties: { region: "eu", tier: 2 } };
 
@@ -26,13 +26,13 @@ describe("GET /api/user", () => {
     expect(found.body).toEqual({ ...created.body, new_user_group: false });
   });
 
-  it("uses the id as the name, and null properties, by default", async ({ expect }) => {
+  it("uses the id as the name, and null properties, by default", async () => {
     const { get } = await newIntegrator();
     const { body } = await get({ user_group_id: "acme" });
     expect(body.user_group).toMatchObject({ name: "acme", provided_id: "acme", properties: null });
   });
 
-  it("separates groups with one id in different environments and workspaces", async ({ expect }) => {
+  it("separates groups with one id in different environments and workspaces", async () => {
     const integrators = await Promise.all([
       newIntegrator({ environment: "Testing" }),
       newIntegrator({ environment: "Customer" }),
@@ -54,7 +54,7 @@ describe("POST /api/user_groups", () => {
   };
   const FIELDS = { user_group_id: "acme", name: "Acme Inc.", mapping: { main: "w" }, properties: { region: "eu" } };
 
-  it("answers 201 to a new group, then 200, both exactly as GET does", async ({ expect }) => {
+  it("answers 201 to a new group, then 200, both exactly as GET does", async () => {
     const { create, get } = await newCreator();
 
     const created = await create(FIELDS);
@@ -67,7 +67,7 @@ describe("POST /api/user_groups", () => {
     expect([created, found, shown].map(({ headers }) => headers.get("ETag"))).toEqual(['"1.1"', '"1.1"', '"1.1"']);
   });
 
-  it("creates nothing for a key without groups:write, and shows none the token", async ({ expect }) => {
+  it("creates nothing for a key without groups:write, and shows none the token", async () => {
     const { tokenOf } = await newIntegrator();
     await tokenOf("acme");
     const { create } = await newCreator({ access: "read" });
@@ -80,7 +80,7 @@ describe("POST /api/user_groups", () => {
 });
 
 describe("PUT /api/user", () => {
-  it("changes only the fields given, and shows the group with its tag", async ({ expect }) => {
+  it("changes only the fields given, and shows the group with its tag", async () => {
     const { get, put } = await newIntegrator();
     const { token } = (await get({ user_group_id: "acme", properties: { tier: 1 } })).body.user_group;
 
@@ -100,7 +100,7 @@ describe("PUT /api/user", () => {
     });
   });
 
-  it("shows api_environment_tag null in the environment without a tag", async ({ expect }) => {
+  it("shows api_environment_tag null in the environment without a tag", async () => {
     const { put, tokenOf } = await newIntegrator({ environment: null });
     await tokenOf("acme");
     expect((await put({ user_group_id: "acme", name: "x" })).body.user_group.api_environment_tag).toBeNull();
@@ -124,7 +124,7 @@ describe("PUT /api/user", () => {
     ["a tag and something else", '"1.1" 1', 422],
     ["another group's ETag", '"2.1"', 412],
     ["nothing", "", 422],
-  ] as const)("takes with If-Match %s", async ([, ifMatch, status], { expect }) => {
+  ] as const)("takes with If-Match %s", async ([, ifMatch, status]) => {
     const { put, tokenOf } = await newIntegrator();
     await tokenOf("acme");
     const answer = await put({ user_group_id: "acme", name: "x" }, { headers: { "If-Match": ifMatch } });
@@ -133,7 +133,7 @@ describe("PUT /api/user", () => {
 });
 
 describe("POST /api/user", () => {
-  it("replaces the current token, and returns the group without properties", async ({ expect }) => {
+  it("replaces the current token, and returns the group without properties", async () => {
     const { get, rotate } = await newIntegrator();
     const before = (await get({ user_group_id: "acme", name: "Acme", properties: { a: 1 } })).body.user_group;
 
@@ -154,7 +154,7 @@ describe("POST /api/user", () => {
     expect((await get({ user_group_id: "acme" })).body.user_group.token).toBe(rotated.body.user_group.token);
   });
 
-  it("gives the same answer to every token of another environment", async ({ expect }) => {
+  it("gives the same answer to every token of another environment", async () => {
     const { rotate, remove, tokenOf, key } = await newIntegrator();
     const deleted = await tokenOf("deleted");
     await remove(deleted);
@@ -189,7 +189,7 @@ describe("DELETE /api/user", () => {
     ["a data source that is not in its mapping", { data_source_provided_id: "w-8" }, "data_source_provided_id"],
     ["a schema id in place of a data source", { data_source_provided_id: "main" }, "data_source_provided_id"],
     ["one right and one wrong", { user_group_id: "acme", data_source_provided_id: "x" }, "data_source_provided_id"],
-  ] as const)("guarded by %s", async ([, guards, guard], { expect }) => {
+  ] as const)("guarded by %s", async ([, guards, guard]) => {
     const { get, remove, tokenOf } = await newIntegrator();
     const token = await tokenOf("acme", { mapping: { main: "warehouse-7" } });
 

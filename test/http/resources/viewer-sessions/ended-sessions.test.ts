@@ -1,6 +1,6 @@
 import { evictAllDurableObjects, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
-import { afterEach, beforeEach, describe, it, vi } from "vitest";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { ENDED_SESSIONS_MAX } from "../../../../common/limits.ts";
 import { byNumber } from "../../../support/by-number.ts";
 import { type Answer, call, codeOf } from "../../../support/client.ts";
@@ -35,7 +35,7 @@ async function start() {
 const REVOKED = [401, "credential_revoked"];
 
 describe("POST /api/viewer_sessions/end", () => {
-  it("ends one session at once, and no other", async ({ expect }) => {
+  it("ends one session at once, and no other", async () => {
     const { key, sessions, token, events } = await start();
     const [session, other] = [await sessions({ viewer_id: "ann" }), await sessions({ viewer_id: "ann" })];
     expect((await end(key, { session, reason: "signed out" })).body).toEqual({ success: 1 });
@@ -53,7 +53,7 @@ describe("POST /api/viewer_sessions/end", () => {
     ]);
   });
 
-  it("ends the sessions of one person, and none that is minted later", async ({ expect }) => {
+  it("ends the sessions of one person, and none that is minted later", async () => {
     const { key, sessions, tokenOf, events } = await start();
     await tokenOf("globex");
     const ann = [await sessions({ viewer_id: "ann" }), await sessions({ viewer_id: "ann" })];
@@ -72,7 +72,7 @@ describe("POST /api/viewer_sessions/end", () => {
     expect(codeOf(await view(later))).toEqual(REVOKED);
   });
 
-  it("ends the sessions of a person that were minted after a change which could not be stored", async ({ expect }) => {
+  it("ends the sessions of a person that were minted after a change which could not be stored", async () => {
     const { key, sessions, token, rotate } = await start();
     const full = "SELECT RAISE(ABORT, 'no room')";
     await inDirectory(({ sql }) =>
@@ -86,7 +86,7 @@ describe("POST /api/viewer_sessions/end", () => {
     expect(codeOf(await view(session))).toEqual(REVOKED);
   });
 
-  it("ends all sessions of a group, and none of its tokens, also in grace", async ({ expect }) => {
+  it("ends all sessions of a group, and none of its tokens, also in grace", async () => {
     const { key, sessions, token, tokenOf, rotate } = await start();
     const before = await sessions();
     const current = (await rotate(token, { grace_seconds: 600 })).body.user_group.token;
@@ -99,7 +99,7 @@ describe("POST /api/viewer_sessions/end", () => {
     expect((await call("GET", "/api/user_groups/1", { credential: key })).headers.get("ETag")).toBe(etag);
   });
 
-  it("names the group by its number, with a person or without", async ({ expect }) => {
+  it("names the group by its number, with a person or without", async () => {
     const { key, sessions, events } = await start();
     const [anns, bobs] = [await sessions({ viewer_id: "ann" }), await sessions({ viewer_id: "bob" })];
     expect((await end(key, { team_id: 1, viewer_id: "ann" })).status).toBe(200);
@@ -110,7 +110,7 @@ describe("POST /api/viewer_sessions/end", () => {
     expect(codeOf(await end(key, { team_id: 7 }))).toEqual([404, "user_group_not_found"]);
   });
 
-  it("leaves what has ended as it is, without an event", async ({ expect }) => {
+  it("leaves what has ended as it is, without an event", async () => {
     const { key, sessions, events } = await start();
     const ended = await sessions();
     await end(key, { session: ended });
@@ -137,13 +137,13 @@ describe("POST /api/viewer_sessions/end", () => {
     ["an empty reason", { user_group_id: "acme", reason: "" }],
     ["a long reason", { user_group_id: "acme", reason: "x".repeat(256) }],
     ["a text that is no session", { session: "eyJhbGciOiJFUzI1NiJ9.e30.c2ln" }],
-  ] as const)("refuses %s", async ([, body], { expect }) => {
+  ] as const)("refuses %s", async ([, body]) => {
     const { key, events } = await start();
     expect(codeOf(await end(key, body))).toEqual([422, "invalid_body"]);
     expect(await events()).toEqual([]);
   });
 
-  it("refuses a forged session, one of another environment, and an unknown group", async ({ expect }) => {
+  it("refuses a forged session, one of another environment, and an unknown group", async () => {
     const { key, sessions } = await start();
     const session = await sessions();
     const foreign = await issueKey({ workspace: "globex" });
@@ -157,7 +157,7 @@ describe("POST /api/viewer_sessions/end", () => {
       expect(codeOf(await end(key, { user_group_id: "unknown", ...person }))).toEqual([404, "user_group_not_found"]);
   });
 
-  it("ends no answer of a session that may be stale, and each after that time", async ({ expect }) => {
+  it("ends no answer of a session that may be stale, and each after that time", async () => {
     const { key, sessions } = await start();
     const session = await sessions({ max_stale_seconds: 60 });
     await end(key, { session });
@@ -167,7 +167,7 @@ describe("POST /api/viewer_sessions/end", () => {
     expect(codeOf(await view(session))).toEqual(REVOKED);
   });
 
-  it("ends more than was asked for when no more ends can be stored, and the event says so", async ({ expect }) => {
+  it("ends more than was asked for when no more ends can be stored, and the event says so", async () => {
     const { key, sessions, token, events } = await start();
     const ann = [await sessions({ viewer_id: "ann" }), await sessions({ viewer_id: "ann" })];
     const [bob, nobody] = [await sessions({ viewer_id: "bob" }), await sessions()];
@@ -195,7 +195,7 @@ describe("POST /api/viewer_sessions/end", () => {
     expect((await view(token)).status).toBe(200);
   });
 
-  it("a mint returns how long ago the sessions of its person were ended", async ({ expect }) => {
+  it("a mint returns how long ago the sessions of its person were ended", async () => {
     const { key, sessions, token, tokenOf } = await start();
     await tokenOf("globex");
     const endedMsAgo = async (body: object) => {
@@ -226,7 +226,7 @@ describe("POST /api/viewer_sessions/end", () => {
     expect(await endedMsAgo(ann)).toBe(0);
   });
 
-  it("remembers an end for 65 minutes, when no session of that time lives", async ({ expect }) => {
+  it("remembers an end for 65 minutes, when no session of that time lives", async () => {
     const { key, sessions } = await start();
     const session = await sessions({ viewer_id: "ann" });
     await end(key, { session });
@@ -245,7 +245,7 @@ describe("POST /api/viewer_sessions/end", () => {
 it.for<[string, (key: string) => Promise<Answer>, (key: string) => Promise<Answer>]>([
   ["deleted, and is restored", (key) => byNumber(key).remove(1), (key) => byNumber(key).restore(1)],
   ["suspended, and is resumed", (key) => setSuspended(key, true), (key) => setSuspended(key, false)],
-])("an end stays in force when the session's group was %s", async ([, stop, goOn], { expect }) => {
+])("an end stays in force when the session's group was %s", async ([, stop, goOn]) => {
   const { key, sessions } = await start();
   const [ended, open] = [await sessions(), await sessions()];
   await stop(key);

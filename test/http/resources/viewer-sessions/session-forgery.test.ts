@@ -1,4 +1,4 @@
-import { beforeEach, describe, it, vi } from "vitest";
+import { beforeEach, describe, expect, it, vi } from "vitest";
 import { byNumber } from "../../../support/by-number.ts";
 import { type Answer, call, codeOf, tokenIn } from "../../../support/client.ts";
 import { NOW } from "../../../support/clock.ts";
@@ -48,7 +48,7 @@ async function newTheft() {
   return { key, token, rotate, tokenOf, own };
 }
 
-it("a forgery with the right gen would be admitted", async ({ expect }) => {
+it("a forgery with the right gen would be admitted", async () => {
   const { key } = await newTheft();
   const claims = claimsIn(await sessionOf(key, { user_group_id: "victim" }));
   const forged = await forgedSession({ ...claims, jti: crypto.randomUUID() });
@@ -66,7 +66,7 @@ describe("with the signing ring and every public fact, but not gen,", () => {
     ["the gen of a token that was rotated", (_, { gen }) => gen],
   ];
 
-  it.for(gens)("nothing is admitted: %s", async ([, genOf], { expect }) => {
+  it.for(gens)("nothing is admitted: %s", async ([, genOf]) => {
     const { key, rotate, token, own } = await newTheft();
     const old = claimsIn(await sessionOf(key, { user_group_id: "victim" }));
     await rotate(token);
@@ -75,7 +75,7 @@ describe("with the signing ring and every public fact, but not gen,", () => {
     expect(answers.map(({ status }) => status)).toEqual([401, 401, 401, 401]);
   });
 
-  it("no change of a single claim of the thief's own session shows the victim", async ({ expect }) => {
+  it("no change of a single claim of the thief's own session shows the victim", async () => {
     const { own } = await newTheft();
     const claims = claimsIn(own);
     const changes: Claims = {
@@ -107,7 +107,7 @@ describe("with the signing ring and every public fact, but not gen,", () => {
     expect(admittedBy).toEqual(chosen);
   });
 
-  it("no group of an environment can be found by trying its numbers", async ({ expect }) => {
+  it("no group of an environment can be found by trying its numbers", async () => {
     const { own } = await newTheft();
     for (const team_id of [1, 3, 4, 999, Number.MAX_SAFE_INTEGER])
       for (const key of [1, 2])
@@ -115,7 +115,7 @@ describe("with the signing ring and every public fact, but not gen,", () => {
           expect(codeOf(answer)).toEqual([401, "credential_revoked"]);
   });
 
-  it("a suspended or deleted group answers as one that never was", async ({ expect }) => {
+  it("a suspended or deleted group answers as one that never was", async () => {
     const { key } = await newTheft();
     const claims = { ...claimsIn(await sessionOf(key, { user_group_id: "victim" })), gen: randomGen() };
     for (const change of [
@@ -131,23 +131,20 @@ describe("with the signing ring and every public fact, but not gen,", () => {
   it.for([
     ["been revoked", 0],
     ["expired", 61],
-  ] as const)(
-    "a session of a key that has %s is not revived by new times and numbers",
-    async ([, seconds], { expect }) => {
-      await newTheft();
-      const ended = await issueKey({ expires_in_seconds: 60 });
-      const session = await sessionOf(ended, { user_group_id: "thief", expires_in_seconds: 60 });
-      if (seconds === 0) await call("DELETE", `/api/keys/2${inEnvironment()}`, { credential: operator });
-      vi.setSystemTime(NOW.getTime() + seconds * 1000);
-      for (const key of [2, 3, 999]) {
-        const forged = await forgedSession({ ...claimsIn(session), key, iat: NOW_SECONDS, exp: NOW_SECONDS + 3600 });
-        expect(admitted(await tryAll(forged))).toEqual([]);
-      }
-    },
-  );
+  ] as const)("a session of a key that has %s is not revived by new times and numbers", async ([, seconds]) => {
+    await newTheft();
+    const ended = await issueKey({ expires_in_seconds: 60 });
+    const session = await sessionOf(ended, { user_group_id: "thief", expires_in_seconds: 60 });
+    if (seconds === 0) await call("DELETE", `/api/keys/2${inEnvironment()}`, { credential: operator });
+    vi.setSystemTime(NOW.getTime() + seconds * 1000);
+    for (const key of [2, 3, 999]) {
+      const forged = await forgedSession({ ...claimsIn(session), key, iat: NOW_SECONDS, exp: NOW_SECONDS + 3600 });
+      expect(admitted(await tryAll(forged))).toEqual([]);
+    }
+  });
 });
 
-it("a forged session creates nothing in an environment without tables", async ({ expect }) => {
+it("a forged session creates nothing in an environment without tables", async () => {
   const { own } = await newTheft();
   const forged = await forgedSession({ ...claimsIn(own), aud: "globex/Testing" });
   for (const answer of await tryAll(forged)) expect(codeOf(answer)).toEqual([401, "credential_revoked"]);
@@ -158,7 +155,7 @@ it("a forged session creates nothing in an environment without tables", async ({
   expect(tables).toEqual([]);
 });
 
-it("gen is in no answer but inside sessions, and in no event and no line of the log", async ({ expect }) => {
+it("gen is in no answer but inside sessions, and in no event and no line of the log", async () => {
   const { key, get, put, rotate, remove, tokenOf } = await newIntegrator();
   const by = byNumber(key);
   const seen: unknown[] = [];

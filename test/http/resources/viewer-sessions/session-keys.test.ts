@@ -1,6 +1,6 @@
 import { env } from "cloudflare:workers";
 import { createLocalJWKSet, decodeProtectedHeader, type JSONWebKeySet, jwtVerify } from "jose";
-import { beforeEach, describe, it, vi } from "vitest";
+import { beforeEach, describe, expect, it, vi } from "vitest";
 import { JWKS_SECONDS } from "../../../../common/limits.ts";
 import { call, codeOf } from "../../../support/client.ts";
 import { NOW } from "../../../support/clock.ts";
@@ -37,7 +37,7 @@ const kidsAt = async (step: Step): Promise<string[]> =>
   (await fetchKeys(isolateAt(step))).body.keys.map(({ kid }: { kid: string }) => kid);
 
 describe("GET /.well-known/jwks.json", () => {
-  it("answers with exactly the public keys, which caches may keep for 300 seconds", async ({ expect }) => {
+  it("answers with exactly the public keys, which caches may keep for 300 seconds", async () => {
     const { status, headers, body } = await fetchKeys();
     expect(status).toBe(200);
     expect(body).toEqual({
@@ -57,7 +57,7 @@ describe("GET /.well-known/jwks.json", () => {
     expect(headers.get("Content-Type")).toMatch(/^application\/json/);
   });
 
-  it("answers any page, and HEAD", async ({ expect }) => {
+  it("answers any page, and HEAD", async () => {
     for (const each of [{}, { Origin: "https://anywhere.example" }, { Origin: "null" }] as Record<string, string>[]) {
       const { headers } = await fetchKeys(env, each);
       expect(headers.get("Access-Control-Allow-Origin")).toBe("*");
@@ -70,13 +70,13 @@ describe("GET /.well-known/jwks.json", () => {
     ]);
   });
 
-  it("has the keys of the whole ring, in its order", async ({ expect }) => {
+  it("has the keys of the whole ring, in its order", async () => {
     const [one, two] = [await kidsAt("k1"), await kidsAt("k2")];
     expect(await kidsAt("k1,k2")).toEqual([...one, ...two]);
     expect(await kidsAt("k2,k1")).toEqual([...two, ...one]);
   });
 
-  it("is 503 while the signing keys are unusable", async ({ expect }) => {
+  it("is 503 while the signing keys are unusable", async () => {
     for (const SIGNING_KEYS of ["", "k1:short"])
       expect(codeOf(await fetchKeys({ ...env, SIGNING_KEYS }))).toEqual([503, "service_not_configured"]);
   });
@@ -85,7 +85,7 @@ describe("GET /.well-known/jwks.json", () => {
 describe("GET /.well-known/openid-configuration", () => {
   const path = "/.well-known/openid-configuration";
 
-  it("names the issuer of sessions and its keys, to any page and for 300 seconds", async ({ expect }) => {
+  it("names the issuer of sessions and its keys, to any page and for 300 seconds", async () => {
     const callEnv = { ...env, PUBLIC_URL: "https://groups.example.com" };
     for (const headers of [{}, { Origin: "https://anywhere.example" }] as Record<string, string>[]) {
       const answer = await call("GET", path, { env: callEnv, headers });
@@ -105,19 +105,19 @@ describe("GET /.well-known/openid-configuration", () => {
     expect((await call("POST", path)).headers.get("Allow")).toBe("GET, HEAD");
   });
 
-  it("has the issuer that is in sessions", async ({ expect }) => {
+  it("has the issuer that is in sessions", async () => {
     const { key, tokenOf } = await newIntegrator();
     await tokenOf("acme");
     expect((await call("GET", path)).body.issuer).toBe(claimsIn(await sessionOf(key)).iss);
   });
 
-  it("is 503 while PUBLIC_URL cannot be read", async ({ expect }) => {
+  it("is 503 while PUBLIC_URL cannot be read", async () => {
     const callEnv = { ...env, PUBLIC_URL: "groups.example.com" };
     expect(codeOf(await call("GET", path, { env: callEnv }))).toEqual([503, "service_not_configured"]);
   });
 });
 
-it("a session shows no properties that were not asked for", async ({ expect }) => {
+it("a session shows no properties that were not asked for", async () => {
   const { key, tokenOf } = await newIntegrator();
   await tokenOf("acme", { name: "Acme Secrets", mapping: { m: "warehouse-7" }, properties: { secret: "eu-west" } });
   const plain = atob((await sessionOf(key)).split(".")[1]?.replaceAll("-", "+").replaceAll("_", "/") ?? "");
@@ -195,7 +195,7 @@ async function goThrough(moments: typeof MOMENTS) {
 }
 
 describe("signing keys that rotate in steps", () => {
-  it("let no valid session be refused, by the service or by verifiers with a cache", async ({ expect }) => {
+  it("let no valid session be refused, by the service or by verifiers with a cache", async () => {
     await acmeAt("k1");
     const { refused, views, minted } = await goThrough(MOMENTS);
     expect(refused).toEqual([]);
@@ -204,14 +204,14 @@ describe("signing keys that rotate in steps", () => {
     expect(new Set(kids)).toEqual(new Set(await kidsAt("k1,k2")));
   });
 
-  it("would fail verifiers if the new key signed before their cache has it", async ({ expect }) => {
+  it("would fail verifiers if the new key signed before their cache has it", async () => {
     await acmeAt("k1");
     const hasty = MOMENTS.filter(({ isolates }) => isolates.join(" ") !== "k1,k2 k1,k2");
     const { refused } = await goThrough(hasty.slice(0, 3));
     expect(refused).toContainEqual(expect.objectContaining({ status: 200, isVerified: false }));
   });
 
-  it("end the sessions of a key once it has left, in the service and in verifiers", async ({ expect }) => {
+  it("end the sessions of a key once it has left, in the service and in verifiers", async () => {
     const { key } = await acmeAt("k1");
     const old = await sessionOf(key, { expires_in_seconds: 3600 }, isolateAt("k1"));
     const verifier = new CachingVerifier();
@@ -227,7 +227,7 @@ describe("signing keys that rotate in steps", () => {
     expect(await verifier.accepts(old, isolateAt("k2"))).toBe(false);
   });
 
-  it("change neither the groups nor what ends their sessions", async ({ expect }) => {
+  it("change neither the groups nor what ends their sessions", async () => {
     const { key, token } = await acmeAt("k1");
     const sessions = [await sessionOf(key, {}, isolateAt("k1,k2")), await sessionOf(key, {}, isolateAt("k2,k1"))];
     expect(new Set(sessions.map((session) => claimsIn(session).gen)).size).toBe(1);

@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, it, vi } from "vitest";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { COLUMNS, GROUP_FIELDS } from "../../../../common/content.ts";
 import { call, codeOf } from "../../../support/client.ts";
 import { NOW } from "../../../support/clock.ts";
@@ -35,7 +35,7 @@ const bind = (session: string, headers: Record<string, string> = {}, callEnv?: E
   });
 
 describe("a session with max_stale_seconds", () => {
-  it("answers as the directory would, with its age, and costs no RPC and no KV", async ({ expect }) => {
+  it("answers as the directory would, with its age, and costs no RPC and no KV", async () => {
     const { session } = await start(60, { viewer_id: "ann", viewer_properties: { store: 7 } });
     const fresh = await view(session, { "Cache-Control": "no-cache" });
     const { watched, costs } = watchedEnv();
@@ -73,7 +73,7 @@ describe("a session with max_stale_seconds", () => {
     [10, 60, { "Cache-Control": "public" }, "session"],
     [-5, 60, {}, "session"],
     [-5.001, 60, {}, "directory"],
-  ] as const)("after %d s of %d s, with %j, is answered by the %s", async ([at, max, headers, by], { expect }) => {
+  ] as const)("after %d s of %d s, with %j, is answered by the %s", async ([at, max, headers, by]) => {
     const { session } = await start(max);
     setSeconds(at);
     const { watched, costs } = watchedEnv();
@@ -81,7 +81,7 @@ describe("a session with max_stale_seconds", () => {
     expect([answer.status, answeredBy(answer), costs.rpcs.length]).toEqual([200, by, by === "directory" ? 1 : 0]);
   });
 
-  it("answers for no longer when its time is over, whatever the page sends", async ({ expect }) => {
+  it("answers for no longer when its time is over, whatever the page sends", async () => {
     const { session } = await start(300, { expires_in_seconds: 60 });
     setSeconds(59);
     expect((await view(session)).status).toBe(200);
@@ -93,13 +93,13 @@ describe("a session with max_stale_seconds", () => {
       ]);
   });
 
-  it("still obeys its origins", async ({ expect }) => {
+  it("still obeys its origins", async () => {
     const { session } = await start(60, { origins: ["https://app.example.com"] });
     expect((await view(session, { Origin: "https://app.example.com" })).status).toBe(200);
     expect(codeOf(await view(session, { Origin: "https://evil.example" }))).toEqual([403, "origin_not_allowed"]);
   });
 
-  it("shows no change before its time, and each one after it or with no-cache", async ({ expect }) => {
+  it("shows no change before its time, and each one after it or with no-cache", async () => {
     const { key, session, put } = await start(30);
     await put({ user_group_id: "acme", name: "Renamed" });
     await setSuspended(key, true);
@@ -110,14 +110,14 @@ describe("a session with max_stale_seconds", () => {
     expect(codeOf(await view(session))).toEqual([403, "user_group_suspended"]);
   });
 
-  it("never answers who it is", async ({ expect }) => {
+  it("never answers who it is", async () => {
     const { session } = await start(300);
     const { watched, costs } = watchedEnv();
     const { status } = await call("GET", "/api/whoami", { headers: bearer(session), env: watched });
     expect([status, costs.rpcs]).toEqual([200, ["viewSession"]]);
   });
 
-  it("says how stale it may be, and begins at the directory's time", async ({ expect }) => {
+  it("says how stale it may be, and begins at the directory's time", async () => {
     const { key } = await start(0);
     const minted = await mint(key, { max_stale_seconds: 300 });
     expect(minted.body.session).toMatchObject({ max_stale_seconds: 300, expires_in_seconds: 300 });
@@ -131,7 +131,7 @@ describe("a session with max_stale_seconds", () => {
     expect(Object.keys(claimsIn(plain.token))).not.toContain("group");
   });
 
-  it("is minted without, if it would be too long for a header", async ({ expect }) => {
+  it("is minted without, if it would be too long for a header", async () => {
     const { key, tokenOf } = await newIntegrator();
     await tokenOf("acme", { properties: { text: "x".repeat(8000) } });
     const { status, body } = await mint(key, { max_stale_seconds: 60 });
@@ -140,14 +140,14 @@ describe("a session with max_stale_seconds", () => {
     expect(answeredBy(await view(body.session.token))).toBe("directory");
   });
 
-  it.for([-1, 301, 1.5, "60", null])("is refused with %j", async (value, { expect }) => {
+  it.for([-1, 301, 1.5, "60", null])("is refused with %j", async (value) => {
     const { key } = await start(0);
     expect(codeOf(await mint(key, { max_stale_seconds: value }))).toEqual([422, "invalid_body"]);
   });
 });
 
 describe("a session of the next release", () => {
-  it("answers for itself, without the claims and fields that it has in addition", async ({ expect }) => {
+  it("answers for itself, without the claims and fields that it has in addition", async () => {
     const { session } = await start(60);
     const claims = claimsIn(session);
     const next = { ...claims, ug_colour: "red", group: { ...(claims.group as object), colour: "red" } };
@@ -157,22 +157,19 @@ describe("a session of the next release", () => {
     expect(asked.status).toBe(200);
   });
 
-  it.for(GROUP_FIELDS)(
-    "without the %s is answered by the directory, and ends as others do",
-    async (field, { expect }) => {
-      const { key, session } = await start(60);
-      const { [COLUMNS[field]]: _, ...group } = claimsIn(session).group as Record<string, unknown>;
-      const next = await forgedSession({ ...claimsIn(session), group });
-      const seen = await view(next);
-      expect([answeredBy(seen), seen.body]).toEqual(["directory", (await view(session)).body]);
-      await setSuspended(key, true);
-      expect(codeOf(await view(next))).toEqual([403, "user_group_suspended"]);
-    },
-  );
+  it.for(GROUP_FIELDS)("without the %s is answered by the directory, and ends as others do", async (field) => {
+    const { key, session } = await start(60);
+    const { [COLUMNS[field]]: _, ...group } = claimsIn(session).group as Record<string, unknown>;
+    const next = await forgedSession({ ...claimsIn(session), group });
+    const seen = await view(next);
+    expect([answeredBy(seen), seen.body]).toEqual(["directory", (await view(session)).body]);
+    await setSuspended(key, true);
+    expect(codeOf(await view(next))).toEqual([403, "user_group_suspended"]);
+  });
 });
 
 describe("a session that was verified before", () => {
-  it("admits no forged one that shares its beginning", async ({ expect }) => {
+  it("admits no forged one that shares its beginning", async () => {
     const { session } = await start(60);
     expect((await view(session)).status).toBe(200);
     const [header = "", payload = "", signature = ""] = session.split(".");

@@ -38,7 +38,7 @@ const manageKey = (method: string, path: string, body?: object) =>
   call(method, `/api/keys${path}${OF_ACME}`, { credential: operator, body });
 
 describe("POST /api/viewer_sessions", () => {
-  it("answers with a session, its end and its seconds", async ({ expect }) => {
+  it("answers with a session, its end and its seconds", async () => {
     const { key, tokenOf } = await newIntegrator();
     await tokenOf("acme", { properties: { region: "eu" } });
 
@@ -69,7 +69,7 @@ describe("POST /api/viewer_sessions", () => {
     });
   });
 
-  it("puts into a session what was asked for", async ({ expect }) => {
+  it("puts into a session what was asked for", async () => {
     const { key, tokenOf } = await newIntegrator({ environment: null });
     await tokenOf("acme", { name: "Acme Inc.", properties: { region: "eu", list: [1, null] } });
     const origins = ["HTTPS://App.Example.com/", "http://localhost:3000"];
@@ -94,7 +94,7 @@ describe("POST /api/viewer_sessions", () => {
     });
   });
 
-  it("signs claims for other verifiers as they are, and answers as without them", async ({ expect }) => {
+  it("signs claims for other verifiers as they are, and answers as without them", async () => {
     const { key, session } = await newSession();
     const claims = {
       role: "authenticated",
@@ -113,23 +113,20 @@ describe("POST /api/viewer_sessions", () => {
   it.for([
     ...["iss", "sub", "aud", "exp", "nbf", "iat", "jti", "team_id", "gen", "key", "seq", "origins", "viewer_id"],
     ...["viewer_properties", "variables", "max_stale_seconds", "group", "ug_", "ug_role"],
-  ])("refuses a claim with the name %s", async (name, { expect }) => {
+  ])("refuses a claim with the name %s", async (name) => {
     const { key } = await newSession();
     const { status, body } = await mint(key, { claims: { [name]: "x" } });
     expect([status, body.error.code, body.error.issues[0].path]).toEqual([422, "invalid_body", ["claims", name]]);
   });
 
-  it.for(["", "1", "-", "é", "__proto__"])(
-    "admits a viewer whose session begins with the claim %j",
-    async (name, { expect }) => {
-      const { key } = await newSession();
-      const session = await sessionOf(key, { claims: JSON.parse(`{${JSON.stringify(name)}: "x"}`) });
-      expect(Object.entries(claimsIn(session))[0]).toEqual([name, "x"]);
-      expect((await view(session)).status).toBe(200);
-    },
-  );
+  it.for(["", "1", "-", "é", "__proto__"])("admits a viewer whose session begins with the claim %j", async (name) => {
+    const { key } = await newSession();
+    const session = await sessionOf(key, { claims: JSON.parse(`{${JSON.stringify(name)}: "x"}`) });
+    expect(Object.entries(claimsIn(session))[0]).toEqual([name, "x"]);
+    expect((await view(session)).status).toBe(200);
+  });
 
-  it("takes 20 claims and 2 KiB, and no more", async ({ expect }) => {
+  it("takes 20 claims and 2 KiB, and no more", async () => {
     const { key } = await newSession();
     const some = (count: number) => Object.fromEntries(Array.from({ length: count }, (_, n) => [`claim_${n}`, n]));
     const long = (bytes: number) => ({ text: "x".repeat(bytes - '{"text":""}'.length) });
@@ -140,7 +137,7 @@ describe("POST /api/viewer_sessions", () => {
     }
   });
 
-  it("names the group by its number", async ({ expect }) => {
+  it("names the group by its number", async () => {
     const { key } = await newSession();
     const byNumber = { user_group_id: undefined, team_id: 1 };
     expect(claimsIn(await sessionOf(key, byNumber))).toMatchObject({ sub: "acme", team_id: 1 });
@@ -149,7 +146,7 @@ describe("POST /api/viewer_sessions", () => {
     expect(codeOf(await mint(key, byNumber))).toEqual([403, "user_group_suspended"]);
   });
 
-  it("names the issuer of the variable PUBLIC_URL, if it is set", async ({ expect }) => {
+  it("names the issuer of the variable PUBLIC_URL, if it is set", async () => {
     const { key } = await newSession();
     const callEnv = { ...env, PUBLIC_URL: "https://groups.example.com" };
     const session = await sessionOf(key, {}, callEnv);
@@ -163,7 +160,7 @@ describe("POST /api/viewer_sessions", () => {
     "http://groups.example.com",
     `https://${"x".repeat(300)}.example.com`,
     "groups.example.com",
-  ])("mints none with the PUBLIC_URL %s, and logs what to do", async (PUBLIC_URL, { expect }) => {
+  ])("mints none with the PUBLIC_URL %s, and logs what to do", async (PUBLIC_URL) => {
     const { key } = await newSession();
     expect(codeOf(await mint(key, {}, { ...env, PUBLIC_URL }))).toEqual([503, "service_not_configured"]);
     expect(logLines.at(-1)).toMatchObject({ level: "error", problem: expect.stringContaining("Set PUBLIC_URL to") });
@@ -176,19 +173,16 @@ describe("POST /api/viewer_sessions", () => {
     ["http://groups.example.com", undefined],
     ["http://localhost.example.com", undefined],
     ["http://127.0.0.1.example.com", undefined],
-  ] as const)(
-    "has with PUBLIC_URL of ug serve and the origin %s the issuer %s",
-    async ([origin, issuer], { expect }) => {
-      const { key: credential } = await newSession();
-      const callEnv = { ...env, PUBLIC_URL: "loopback" };
-      const body = { user_group_id: "acme" };
-      const minted = await call("POST", "/api/viewer_sessions", { credential, body, env: callEnv, origin });
-      expect(minted.body.session && claimsIn(minted.body.session.token).iss).toBe(issuer);
-      expect(minted.status).toBe(issuer ? 201 : 503);
-    },
-  );
+  ] as const)("has with PUBLIC_URL of ug serve and the origin %s the issuer %s", async ([origin, issuer]) => {
+    const { key: credential } = await newSession();
+    const callEnv = { ...env, PUBLIC_URL: "loopback" };
+    const body = { user_group_id: "acme" };
+    const minted = await call("POST", "/api/viewer_sessions", { credential, body, env: callEnv, origin });
+    expect(minted.body.session && claimsIn(minted.body.session.token).iss).toBe(issuer);
+    expect(minted.status).toBe(issuer ? 201 : 503);
+  });
 
-  it("makes another session at each call", async ({ expect }) => {
+  it("makes another session at each call", async () => {
     const { key } = await newSession();
     const claims = [await sessionOf(key), await sessionOf(key)].map(claimsIn);
     expect(new Set(claims.map(({ jti }) => jti)).size).toBe(2);
@@ -203,7 +197,7 @@ describe("POST /api/viewer_sessions", () => {
     [60.5, 422],
     ["300", 422],
     [null, 422],
-  ] as const)("takes expires_in_seconds %j with %i", async ([seconds, status], { expect }) => {
+  ] as const)("takes expires_in_seconds %j with %i", async ([seconds, status]) => {
     const { key } = await newSession();
     const { status: actual, body } = await mint(key, { expires_in_seconds: seconds });
     expect(actual).toBe(status);
@@ -238,13 +232,13 @@ describe("POST /api/viewer_sessions", () => {
       ["team_id"],
     ]),
     ["a claim of its own", { gen: "AAAAAAAAAAAAAAAAAAAAAA" }, ["gen"]],
-  ])("refuses %s with 422", async ([, fields, path], { expect }) => {
+  ])("refuses %s with 422", async ([, fields, path]) => {
     const { key } = await newSession();
     const { status, body } = await mint(key, fields);
     expect([status, body.error.code, body.error.issues[0].path]).toEqual([422, "invalid_body", path]);
   });
 
-  it("takes ten origins and a viewer_id of 255 units", async ({ expect }) => {
+  it("takes ten origins and a viewer_id of 255 units", async () => {
     const { key } = await newSession();
     const fields = { origins: many(10), viewer_id: "ö".repeat(255) };
     const session = await sessionOf(key, fields);
@@ -252,7 +246,7 @@ describe("POST /api/viewer_sessions", () => {
     expect((await view(session)).body.variables.viewer_id).toBe(fields.viewer_id);
   });
 
-  it("includes at most 4 KiB of variables", async ({ expect }) => {
+  it("includes at most 4 KiB of variables", async () => {
     const { key, put } = await newSession();
     const room = SESSION_VARIABLES_BYTES_MAX - JSON.stringify({ ...variables, "user_group.a": "" }).length;
     await put({ user_group_id: "acme", properties: { a: `é${"a".repeat(room - 2)}` } });
@@ -276,7 +270,7 @@ describe("a session ends with the key that mints it", () => {
     ["which expires at once", 1, 1000, 1],
     ["which expires before the grace of its roll", 200, 250, 200],
     ["which expires after the grace of its roll", 200, 150, 150],
-  ] as const)("%s", async ([, keySeconds, grace_seconds, seconds], { expect }) => {
+  ] as const)("%s", async ([, keySeconds, grace_seconds, seconds]) => {
     await newSession();
     const key = await issueKey({ expires_in_seconds: keySeconds });
     await manageKey("POST", "/2/roll", { grace_seconds });
@@ -286,7 +280,7 @@ describe("a session ends with the key that mints it", () => {
     expect(claimsIn(session.token).exp).toBe(NOW.getTime() / 1000 + seconds);
   });
 
-  it("in whole seconds, and is not minted in the key's last", async ({ expect }) => {
+  it("in whole seconds, and is not minted in the key's last", async () => {
     await newSession();
     setSeconds(0.5);
     const key = await issueKey({ expires_in_seconds: 100 });
@@ -297,7 +291,7 @@ describe("a session ends with the key that mints it", () => {
 });
 
 describe("a viewer with a session", () => {
-  it.for(["Token", "Bearer", "bearer"])("gets after %s what the token would get", async (scheme, { expect }) => {
+  it.for(["Token", "Bearer", "bearer"])("gets after %s what the token would get", async (scheme) => {
     const { token, session } = await newSession();
     const headers = { Authorization: `${scheme} ${session}` };
     const answer = await view(undefined, headers);
@@ -307,7 +301,7 @@ describe("a viewer with a session", () => {
     expect(bound.body).toMatchObject({ sql: "g = ?", params: ["acme"] });
   });
 
-  it("is always answered by the directory, in one RPC and without KV", async ({ expect }) => {
+  it("is always answered by the directory, in one RPC and without KV", async () => {
     const { watched, costs } = watchedEnv();
     const { session, leasedTokenOf } = await newSession();
     await leasedTokenOf("acme");
@@ -321,7 +315,7 @@ describe("a viewer with a session", () => {
     expect(costs).toEqual({ rpcs: Array(6).fill("viewSession"), kv: [] });
   });
 
-  it("sees a new name, id and properties at once", async ({ expect }) => {
+  it("sees a new name, id and properties at once", async () => {
     const { session, put, tokenOf } = await newSession({ include_variables: true });
     await put({ user_group_id: "acme", new_user_group_id: "acme-2", name: "Two", properties: { tier: 2 } });
     await tokenOf("acme");
@@ -331,9 +325,7 @@ describe("a viewer with a session", () => {
     expect((await query(session, { sql: "{{user_group_id}} {{user_group.tier}}" })).body.params).toEqual(["acme-2", 2]);
   });
 
-  it("has its viewer_id among the variables and in templates, apart from a property of that name", async ({
-    expect,
-  }) => {
+  it("has its viewer_id among the variables and in templates, apart from a property of that name", async () => {
     const { session, put } = await newSession({ viewer_id: "ann" });
     await put({ user_group_id: "acme", properties: { viewer_id: "mallory" } });
     expect((await view(session)).body.variables).toEqual({
@@ -370,7 +362,7 @@ const present = (session: string): Promise<Answer>[] => [
 ];
 
 describe("a session is ended by", () => {
-  it.for(ENDS)("%s, from the next request on", async ([, end, code], { expect }) => {
+  it.for(ENDS)("%s, from the next request on", async ([, end, code]) => {
     const state = await newSession();
     for (const answer of await Promise.all(present(state.session))) expect(answer.status).toBe(200);
     expect(((await end(state)) as Answer).status).toBeLessThan(300);
@@ -384,7 +376,7 @@ describe("a session is ended by", () => {
 describe("origins", () => {
   const ORIGINS = { origins: ["https://app.example.com/", "http://localhost:3000"] };
 
-  it("admit the pages that they list, and programs", async ({ expect }) => {
+  it("admit the pages that they list, and programs", async () => {
     const { session } = await newSession(ORIGINS);
     for (const headers of [PAGE, { Origin: "http://localhost:3000" }, {}] as Record<string, string>[]) {
       expect((await view(session, headers)).status).toBe(200);
@@ -401,7 +393,7 @@ describe("origins", () => {
     "https://app.example.com, https://evil.example",
     "HTTPS://APP.EXAMPLE.COM",
     "null",
-  ])("refuse %s with 403, which its page can read", async (origin, { expect }) => {
+  ])("refuse %s with 403, which its page can read", async (origin) => {
     const { watched, costs } = watchedEnv();
     const { session } = await newSession(ORIGINS);
     for (const [method, path, body] of [
@@ -418,7 +410,7 @@ describe("origins", () => {
     expect(costs.rpcs).toEqual([]);
   });
 
-  it("not given admit every page", async ({ expect }) => {
+  it("not given admit every page", async () => {
     const { session } = await newSession();
     for (const Origin of ["https://anywhere.example", "null"]) {
       const answer = await view(session, { Origin });
@@ -434,7 +426,7 @@ describe("BROWSER_TOKENS = refuse", () => {
   it.for([
     ...["/api/viewer", "/api/whoami", "/api/user_groups", "/health", "/.well-known/jwks.json", "/nothing"],
     "/api/viewer/query",
-  ])("refuses a token from a browser at %s", async (path, { expect }) => {
+  ])("refuses a token from a browser at %s", async (path) => {
     const { token } = await newSession();
     for (const headers of BROWSERS) {
       const [method, body] = path.endsWith("/query") ? (["POST", { sql: "1" }] as const) : (["GET"] as const);
@@ -445,26 +437,26 @@ describe("BROWSER_TOKENS = refuse", () => {
     }
   });
 
-  it("admits tokens from servers and sessions from browsers", async ({ expect }) => {
+  it("admits tokens from servers and sessions from browsers", async () => {
     const { token, session } = await newSession();
     expect((await view(token, {}, strict)).status).toBe(200);
     for (const headers of [...BROWSERS, {}]) expect((await view(session, headers, strict)).status).toBe(200);
   });
 
-  it("is what any other value but allow means", async ({ expect }) => {
+  it("is what any other value but allow means", async () => {
     const { token } = await newSession();
     for (const BROWSER_TOKENS of ["Refuse", "refuse ", "no"])
       expect(codeOf(await view(token, PAGE, { ...env, BROWSER_TOKENS }))).toEqual([403, "token_in_browser"]);
   });
 
-  it("is not the default", async ({ expect }) => {
+  it("is not the default", async () => {
     const { token } = await newSession();
     for (const headers of BROWSERS) expect((await view(token, headers)).status).toBe(200);
   });
 });
 
 describe("an expired session", () => {
-  it("is refused without an RPC, wherever it comes from", async ({ expect }) => {
+  it("is refused without an RPC, wherever it comes from", async () => {
     const { watched, costs } = watchedEnv();
     const { session } = await newSession({ expires_in_seconds: 60, origins: ["https://app.example.com"] });
     setSeconds(59.999);
@@ -483,7 +475,7 @@ describe("an expired session", () => {
     expect(costs).toEqual({ rpcs: [], kv: [] });
   });
 
-  it("is not counted as a guess, as a revoked one is not", async ({ expect }) => {
+  it("is not counted as a guess, as a revoked one is not", async () => {
     const guesses = limiter(0);
     const callEnv = { ...env, REFUSED_CREDENTIAL_LIMIT: guesses };
     const { session, key } = await newSession({ expires_in_seconds: 60 });
@@ -498,7 +490,7 @@ describe("an expired session", () => {
     expect(guesses.counts.size).toBe(0);
   });
 
-  it("that nobody signed is counted", async ({ expect }) => {
+  it("that nobody signed is counted", async () => {
     const guesses = limiter(0);
     const callEnv = { ...env, REFUSED_CREDENTIAL_LIMIT: guesses };
     const { session } = await newSession();
@@ -509,7 +501,7 @@ describe("an expired session", () => {
 });
 
 describe("the limit of calls", () => {
-  it("counts each session alone, by its jti", async ({ expect }) => {
+  it("counts each session alone, by its jti", async () => {
     const calls = limiter(3);
     const callEnv = { ...env, SESSION_LIMIT: calls };
     const { session, key, token } = await newSession();
@@ -529,7 +521,7 @@ describe("the limit of calls", () => {
     ]);
   });
 
-  it("of tokens does not count sessions", async ({ expect }) => {
+  it("of tokens does not count sessions", async () => {
     const tokens = limiter(0);
     const { session } = await newSession();
     expect((await view(session, {}, { ...env, TOKEN_LIMIT: tokens })).status).toBe(200);
@@ -537,20 +529,20 @@ describe("the limit of calls", () => {
   });
 });
 
-it("a session rotates and deletes nothing as a current_token", async ({ expect }) => {
+it("a session rotates and deletes nothing as a current_token", async () => {
   const { session, token, rotate, remove } = await newSession();
   expect(codeOf(await rotate(session))).toEqual([404, "user_group_not_found"]);
   expect(codeOf(await remove(session))).toEqual([404, "user_group_not_found"]);
   expect((await view(token)).status).toBe(200);
 });
 
-it("a session outlives the memory of its directory", async ({ expect }) => {
+it("a session outlives the memory of its directory", async () => {
   const { session } = await newSession();
   await evictDurableObject(env.GROUP_DIRECTORY.getByName("acme/Testing"));
   expect((await view(session)).status).toBe(200);
 });
 
-it("the directory's tables hold no session and no claim of one", async ({ expect }) => {
+it("the directory's tables hold no session and no claim of one", async () => {
   const { session } = await newSession({ viewer_id: "ann-of-accounting" });
   await view(session);
   const tables = ["user_groups", "api_keys", "events", "stored_responses"];

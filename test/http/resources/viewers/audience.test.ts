@@ -1,4 +1,4 @@
-import { describe, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { call, codeOf } from "../../../support/client.ts";
 import { sessionOf } from "../../../support/sessions.ts";
 import { newIntegrator } from "../../../support/states.ts";
@@ -23,7 +23,7 @@ async function newViewer(environment: "Customer" | "Testing" | null = "Customer"
 }
 
 describe("audience", () => {
-  it.for(["Customer", "Testing", null] as const)("is in each answer to a viewer of %s", async (tag, { expect }) => {
+  it.for(["Customer", "Testing", null] as const)("is in each answer to a viewer of %s", async (tag) => {
     const { audience, credentials } = await newViewer(tag);
     for (const credential of Object.values(credentials)) {
       for (const answer of [
@@ -37,7 +37,7 @@ describe("audience", () => {
     }
   });
 
-  it("refuses the same id of another tag and of another workspace, and names both", async ({ expect }) => {
+  it("refuses the same id of another tag and of another workspace, and names both", async () => {
     const { audience, workspace, credentials } = await newViewer("Customer");
     for (const expected of [`${workspace}/Testing`, `${workspace}/untagged`, "other/Customer"])
       for (const credential of Object.values(credentials))
@@ -52,7 +52,7 @@ describe("audience", () => {
         }
   });
 
-  it("refuses a stale session of another environment, too", async ({ expect }) => {
+  it("refuses a stale session of another environment, too", async () => {
     const { key, audience } = await newViewer("Customer");
     const session = await sessionOf(key, { max_stale_seconds: 300 });
     const answer = await view(session, `?audience=${audience}`);
@@ -74,7 +74,7 @@ describe("audience", () => {
     "acme/null",
     "*",
     `${"a".repeat(41)}/Customer`,
-  ])("is 422 if it is %j", async (audience, { expect }) => {
+  ])("is 422 if it is %j", async (audience) => {
     const { credentials } = await newViewer();
     for (const answer of [
       await view(credentials.token, `?audience=${encodeURIComponent(audience)}`),
@@ -93,17 +93,17 @@ describe("audience", () => {
     ["beside an unknown field", (audience: string) => `?audience=${audience}&aud=${audience}`],
     ["in the wrong case", (audience: string) => `?Audience=${audience}`],
     ["no UTF-8", () => "?audience=%ff"],
-  ] as const)("is 422 if it is %s", async ([, searchOf], { expect }) => {
+  ] as const)("is 422 if it is %s", async ([, searchOf]) => {
     const { audience, credentials } = await newViewer();
     expect(codeOf(await view(credentials.session, searchOf(audience)))).toEqual([422, "invalid_body"]);
   });
 
-  it.for([null, 1, ["acme/Customer"], {}])("is 422 in a body if it is %j", async (audience, { expect }) => {
+  it.for([null, 1, ["acme/Customer"], {}])("is 422 in a body if it is %j", async (audience) => {
     const { credentials } = await newViewer();
     expect(codeOf(await query(credentials.session, { ...SQL, audience }))).toEqual([422, "invalid_body"]);
   });
 
-  it("tells a caller without a valid credential nothing but that", async ({ expect }) => {
+  it("tells a caller without a valid credential nothing but that", async () => {
     const { credentials } = await newViewer();
     const forged = `${credentials.token.slice(0, -4)}AAAA`;
     for (const search of ["?audience=other/Customer", "?audience=", "?audience=a/b&audience=a/b"])

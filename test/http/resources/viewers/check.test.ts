@@ -1,4 +1,4 @@
-import { describe, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { call, codeOf } from "../../../support/client.ts";
 import { mint, sessionOf } from "../../../support/sessions.ts";
 import { newIntegrator } from "../../../support/states.ts";
@@ -13,7 +13,7 @@ const identityIn = ({ headers }: { headers: Headers }) =>
   ["Team-Id", "Id", "Audience"].map((name) => headers.get(`X-User-Group-${name}`)).concat(headers.get("X-Viewer-Id"));
 
 describe("GET /api/viewer/check", () => {
-  it("says in headers alone who a session is, and who a token is", async ({ expect }) => {
+  it("says in headers alone who a session is, and who a token is", async () => {
     const { key, tokenOf } = await newIntegrator();
     const token = await tokenOf("acme");
     const session = await sessionOf(key, { viewer_id: "ann" });
@@ -29,7 +29,7 @@ describe("GET /api/viewer/check", () => {
     }
   });
 
-  it("is answered to HEAD, too, and to no other method", async ({ expect }) => {
+  it("is answered to HEAD, too, and to no other method", async () => {
     const { tokenOf } = await newIntegrator();
     const token = await tokenOf("acme");
     const answer = await check(token, AUDIENCE, { method: "HEAD" });
@@ -48,7 +48,7 @@ describe("GET /api/viewer/check", () => {
     ["a line separator", "a\u2028b", "a%E2%80%A8b"],
     ["a percent sign", "%2e%0d%0a", "%252e%250d%250a"],
     ["a quote", '"\\', "%22%5C"],
-  ])("percent-encodes %s in both ids", async ([, id, encoded], { expect }) => {
+  ])("percent-encodes %s in both ids", async ([, id, encoded]) => {
     const { key, tokenOf } = await newIntegrator();
     await tokenOf(id ?? "");
     const minted = await mint(key, { user_group_id: id, viewer_id: id });
@@ -56,7 +56,7 @@ describe("GET /api/viewer/check", () => {
     expect(identityIn(answer)).toEqual(["1", encoded, "acme/Testing", encoded]);
   });
 
-  it("needs an audience, once and well formed", async ({ expect }) => {
+  it("needs an audience, once and well formed", async () => {
     const { tokenOf } = await newIntegrator();
     const token = await tokenOf("acme");
     for (const search of ["", "?audience=", "?audience=acme", `${AUDIENCE}&audience=acme/Testing`, `${AUDIENCE}&a=1`]) {
@@ -66,14 +66,14 @@ describe("GET /api/viewer/check", () => {
     expect(codeOf(await check(undefined, ""))).toEqual([401, "unauthenticated"]);
   });
 
-  it("refuses a viewer of another environment, and tells nothing of it in headers", async ({ expect }) => {
+  it("refuses a viewer of another environment, and tells nothing of it in headers", async () => {
     const { tokenOf } = await newIntegrator();
     const answer = await check(await tokenOf("acme"), "?audience=acme/Customer");
     expect(codeOf(answer)).toEqual([403, "audience_mismatch"]);
     expect(identityIn(answer)).toEqual([null, null, null, null]);
   });
 
-  it("may be answered by a session that was minted with max_stale_seconds, with its age", async ({ expect }) => {
+  it("may be answered by a session that was minted with max_stale_seconds, with its age", async () => {
     const { key, tokenOf } = await newIntegrator();
     await tokenOf("acme");
     const session = await sessionOf(key, { max_stale_seconds: 60, viewer_id: "ann" });

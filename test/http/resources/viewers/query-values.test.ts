@@ -1,4 +1,4 @@
-import { describe, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { sessionOf } from "../../../support/sessions.ts";
 import { newIntegrator } from "../../../support/states.ts";
 import { query } from "../../../support/viewers.ts";
@@ -43,14 +43,14 @@ describe("values of a query", () => {
     ],
   ] as const)(
     "are parameters, and drop their clause where they are missing: %j",
-    async ([values, sql, params, dropped], { expect }) => {
+    async ([values, sql, params, dropped]) => {
       const { status, body } = await query(await tokenOf(), { sql: PERIOD, values });
       expect(status).toBe(200);
       expect(body).toEqual({ success: 1, audience: "acme/Testing", sql, params, dropped });
     },
   );
 
-  it("are bound for SQL Server in a list, and for ClickHouse in an object", async ({ expect }) => {
+  it("are bound for SQL Server in a list, and for ClickHouse in an object", async () => {
     const token = await tokenOf();
     const sql = "{{value.a}} = {{user_group.region}} AND {{value.b}} = {{value.a}}";
     const values = { a: "x", b: 5 };
@@ -80,7 +80,7 @@ describe("values of a query", () => {
       {},
       "value.from",
     ],
-  ] as const)("do not stand for %s", async ([, sql, values, variable], { expect }) => {
+  ] as const)("do not stand for %s", async ([, sql, values, variable]) => {
     expect(await query(await tokenOf(), { sql, values })).toMatchObject({
       status: 422,
       body: { error: { code: "unknown_variable", variable } },
@@ -91,7 +91,7 @@ describe("values of a query", () => {
     "1 = 1 [[AND region = {{user_group.region}} AND at >= {{value.from}}]]",
     "1 = 1 [[AND seller = {{viewer_id}} AND at >= {{value.from}}]]",
     "1 = 1 [[AND at >= {{value.from}} AND customer = {{user_group_id}} AND b IN ({{value.list}})]]",
-  ])("that are missing drop no filter of the group or viewer: %s", async (sql, { expect }) => {
+  ])("that are missing drop no filter of the group or viewer: %s", async (sql) => {
     const { key, tokenOf } = await newIntegrator();
     await tokenOf("acme", { properties: { region: "eu" } });
     const token = await sessionOf(key, { user_group_id: "acme", viewer_id: "ada" });
@@ -104,7 +104,7 @@ describe("values of a query", () => {
     expect((await query(token, { sql, values: { from: 1, list: [1] } })).status).toBe(200);
   });
 
-  it("may be missing in a clause that a missing property drops", async ({ expect }) => {
+  it("may be missing in a clause that a missing property drops", async () => {
     const sql = "1 [[AND x = {{user_group.gone}} AND y = {{value.from}}]]";
     expect((await query(await tokenOf(), { sql })).body).toMatchObject({
       sql: "1 ",
@@ -121,7 +121,7 @@ describe("values of a query", () => {
     ["16 KiB of JSON in UTF-8", valuesOf(16 * 1024)],
     ["the largest number", { a: Number.MAX_VALUE, b: Number.MIN_VALUE, c: 2 ** 53 - 1 }],
     ["typed lists", { a: ["", "x"], b: [1, 2.5], c: [true, false], d: [] }],
-  ] as const)("may be %s", async ([, values], { expect }) => {
+  ] as const)("may be %s", async ([, values]) => {
     expect((await query(await tokenOf(), { sql: "1", values })).status).toBe(200);
   });
 
@@ -142,7 +142,7 @@ describe("values of a query", () => {
     ["a list", [1], []],
     ["null", null, []],
     ["a text", "from", []],
-  ] as const)("may not be %s", async ([, values, path], { expect }) => {
+  ] as const)("may not be %s", async ([, values, path]) => {
     const { status, body } = await query(await tokenOf(), { sql: "1", values });
     expect(status).toBe(422);
     expect(body.error).toMatchObject({ code: "invalid_body", issues: [{ path: ["values", ...path] }] });
@@ -158,12 +158,12 @@ describe("values of a query", () => {
     ["the same name twice", '1,"a":2', 422],
     ["no number", "NaN", 400],
     ["infinity", "Infinity", 400],
-  ] as const)("are not changed in silence: %s", async ([, json, status], { expect }) => {
+  ] as const)("are not changed in silence: %s", async ([, json, status]) => {
     const answer = await query(await tokenOf(), `{"sql":"{{value.a}}","values":{"a":${json}}}`);
     expect(answer.status).toBe(status);
   });
 
-  it("show each mistake, but no more than an answer takes", async ({ expect }) => {
+  it("show each mistake, but no more than an answer takes", async () => {
     const values = Object.fromEntries(Array.from({ length: 50 }, (_, index) => [`V${index}${"x".repeat(280)}`, {}]));
     const { status, body } = await query(await tokenOf(), { sql: "1", values });
     expect(status).toBe(422);

@@ -1,5 +1,5 @@
 import { env } from "cloudflare:workers";
-import { describe, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { call, codeOf } from "../../../support/client.ts";
 import { claimsIn, mint, sessionOf } from "../../../support/sessions.ts";
 import { newIntegrator } from "../../../support/states.ts";
@@ -13,7 +13,7 @@ async function newGroup() {
 }
 
 describe("viewer_properties of a session", () => {
-  it("are variables of their own, beside those of the group, and a claim", async ({ expect }) => {
+  it("are variables of their own, beside those of the group, and a claim", async () => {
     const { key } = await newGroup();
     const properties = { store: 7, regions: ["eu", "us"], deep: { a: [1.5, null] } };
     const session = await sessionOf(key, { viewer_id: "ann", viewer_properties: properties, include_variables: true });
@@ -33,7 +33,7 @@ describe("viewer_properties of a session", () => {
     expect(body).toMatchObject({ sql: "s = ? AND r IN (?, ?)", params: [7, "eu", "us"] });
   });
 
-  it("keep hostile keys as they are", async ({ expect }) => {
+  it("keep hostile keys as they are", async () => {
     const { key } = await newGroup();
     const json =
       '{"__proto__":{"admin":true},"constructor":1,"":"empty","viewer_id":"mallory","a.b":2,"\u202e":3," x ":4}';
@@ -57,14 +57,14 @@ describe("viewer_properties of a session", () => {
     ["a number that cannot be kept", '{"n":12345678901234567890}'],
     ["a key twice", '{"a":1,"a":2}'],
     ["half a character", '{"a":"\\ud800"}'],
-  ] as const)("are refused as %s, and no session is minted", async ([, json], { expect }) => {
+  ] as const)("are refused as %s, and no session is minted", async ([, json]) => {
     const { key } = await newGroup();
     const answer = await mintText(key, `{"user_group_id":"acme","viewer_properties":${json}}`);
     expect(codeOf(answer)).toEqual([422, "invalid_body"]);
     expect(answer.body.error.issues[0].path[0]).toBe("viewer_properties");
   });
 
-  it("may have 2,048 bytes and 32 levels", async ({ expect }) => {
+  it("may have 2,048 bytes and 32 levels", async () => {
     const { key } = await newGroup();
     expect((await mint(key, { viewer_properties: { a: "x".repeat(2040) } })).status).toBe(201);
     expect(
@@ -73,7 +73,7 @@ describe("viewer_properties of a session", () => {
     ).toBe(201);
   });
 
-  it("make no session of more than 8,000 characters", async ({ expect }) => {
+  it("make no session of more than 8,000 characters", async () => {
     const { key, tokenOf } = await newIntegrator();
     await tokenOf("acme", { properties: { text: "x".repeat(3900) } });
     const fields = { include_variables: true, viewer_properties: { a: "y".repeat(20) } };
@@ -106,7 +106,7 @@ describe("a clause that names the viewer", () => {
     ["[[AND t = {{user_group.tier}} AND r = {{user_group.region}} AND v = {{viewer_id}}]]", "user_group.tier"],
   ] as const;
 
-  it.for(MISSING)("is never dropped: %s", async ([clause, variable], { expect }) => {
+  it.for(MISSING)("is never dropped: %s", async ([clause, variable]) => {
     const { key, token } = await newGroup();
     const plain = await sessionOf(key);
     const other = await sessionOf(key, { viewer_properties: { shop: 1 } });
@@ -116,7 +116,7 @@ describe("a clause that names the viewer", () => {
     }
   });
 
-  it("is kept where the session has it, and drops nothing beside it", async ({ expect }) => {
+  it("is kept where the session has it, and drops nothing beside it", async () => {
     const { key } = await newGroup();
     const session = await sessionOf(key, { viewer_id: "ann", viewer_properties: { store: 7 } });
     const sql = "1 [[AND s = {{viewer.store}}]] [[AND v = {{viewer_id}}]] [[AND t = {{user_group.tier}}]]";
@@ -134,14 +134,14 @@ describe("a clause that names the viewer", () => {
   it.for([
     ["an empty list", { store: [] }],
     ["an object", { store: {} }],
-  ] as const)("is refused for %s, and not dropped", async ([, properties], { expect }) => {
+  ] as const)("is refused for %s, and not dropped", async ([, properties]) => {
     const { key } = await newGroup();
     const session = await sessionOf(key, { viewer_properties: properties });
     const { body } = await query(session, { sql: "1 [[AND s IN ({{viewer.store}})]]" });
     expect(body.error).toMatchObject({ code: "unusable_variable", variable: "viewer.store" });
   });
 
-  it("binds null as it is, which compares as false", async ({ expect }) => {
+  it("binds null as it is, which compares as false", async () => {
     const { key } = await newGroup();
     const session = await sessionOf(key, { viewer_properties: { store: null } });
     expect((await query(session, { sql: "1 [[AND s = {{viewer.store}}]]" })).body).toMatchObject({ params: [null] });
@@ -149,7 +149,7 @@ describe("a clause that names the viewer", () => {
 
   it.for(["{{viewer}}", "{{viewer_ids}}", "{{Viewer_id}}", "{{VIEWER.store}}", "{{viewers.store}}"])(
     "is refused for a name that nobody has: %s",
-    async (variable, { expect }) => {
+    async (variable) => {
       const { key } = await newGroup();
       const session = await sessionOf(key, { viewer_id: "ann", viewer_properties: { store: 7 } });
       expect(codeOf(await query(session, { sql: `1 [[AND s = ${variable}]]` }))).toEqual([422, "unknown_variable"]);

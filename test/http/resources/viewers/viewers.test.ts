@@ -1,5 +1,5 @@
 import { env } from "cloudflare:workers";
-import { describe, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { SQL_TEMPLATE_BYTES_MAX } from "../../../../common/limits.ts";
 import { codeOf, invalid, tokenIn } from "../../../support/client.ts";
 import { limiter } from "../../../support/limiter.ts";
@@ -16,7 +16,7 @@ const NEVER_TOKENS: [string, () => Promise<string | undefined>][] = [
 ];
 
 describe("GET /api/viewer", () => {
-  it("shows the group whose token it is, its variables, and never the token", async ({ expect }) => {
+  it("shows the group whose token it is, its variables, and never the token", async () => {
     const { tokenOf } = await newIntegrator();
     const properties = { region: "eu", plans: ["pro", 2], "a key": null, ["__proto__"]: 1 };
     const token = await tokenOf("acme", { name: "Acme Inc.", mapping: { sales: "warehouse-7" }, properties });
@@ -48,14 +48,14 @@ describe("GET /api/viewer", () => {
     expect(answeredBy(answer)).toBe("directory");
   });
 
-  it("shows null where a group has no properties, mapping or tag", async ({ expect }) => {
+  it("shows null where a group has no properties, mapping or tag", async () => {
     const { tokenOf } = await newIntegrator({ environment: null });
     const { user_group: group, variables } = (await view(await tokenOf("acme"))).body;
     expect(group).toMatchObject({ properties: null, mapping: null, api_environment_tag: null });
     expect(variables).toEqual({ user_group_id: "acme", user_group_name: "acme" });
   });
 
-  it.for(NEVER_TOKENS)("refuses %s with 401 unauthenticated", async ([, credentialOf], { expect }) => {
+  it.for(NEVER_TOKENS)("refuses %s with 401 unauthenticated", async ([, credentialOf]) => {
     const credential = await credentialOf();
     for (const answer of [await view(credential), await view(credential, STALE), await query(credential, "{")]) {
       expect(codeOf(answer)).toEqual([401, "unauthenticated"]);
@@ -63,9 +63,7 @@ describe("GET /api/viewer", () => {
     }
   });
 
-  it("answers 429 to a token that is presented too often, before any RPC, and counts each by itself", async ({
-    expect,
-  }) => {
+  it("answers 429 to a token that is presented too often, before any RPC, and counts each by itself", async () => {
     const { tokenOf, rotate } = await newIntegrator();
     const old = await tokenOf("acme");
     const current = tokenIn(await rotate(old));
@@ -83,7 +81,7 @@ describe("GET /api/viewer", () => {
 describe("from a browser", () => {
   const ORIGIN = { Origin: "https://dashboards.example" };
 
-  it("may be called from any origin, refusals included", async ({ expect }) => {
+  it("may be called from any origin, refusals included", async () => {
     const { tokenOf } = await newIntegrator();
     const token = await tokenOf("acme");
     for (const answer of [await view(token, ORIGIN), await view("x", ORIGIN), await query(token, { sql: 1 }, ORIGIN)]) {
@@ -115,7 +113,7 @@ describe("POST /api/viewer/query", () => {
       { sql: "x = $1 ", params: [2], dropped: ["user_group.gone"] },
     ],
     [{ sql: "" }, { sql: "", params: [], dropped: [] }],
-  ] as const)("binds %o", async ([body, expected], { expect }) => {
+  ] as const)("binds %o", async ([body, expected]) => {
     const answer = await query(await withGroup(), body);
     expect(answer.status).toBe(200);
     expect(answer.body).toEqual({ success: 1, audience: "acme/Testing", ...expected });
@@ -128,11 +126,11 @@ describe("POST /api/viewer/query", () => {
     [{}, { code: "invalid_body", issues: [{ path: ["sql"] }] }],
     [{ sql: "", placeholders: ":1" }, invalid("placeholders").body.error],
     [{ sql: "", params: [] }, invalid("params").body.error],
-  ] as const)("refuses %o with 422", async ([body, error], { expect }) => {
+  ] as const)("refuses %o with 422", async ([body, error]) => {
     expect(await query(await withGroup(), body)).toMatchObject({ status: 422, body: { success: 0, error } });
   });
 
-  it("accepts a template of 16 KiB in UTF-8, and refuses one byte more", async ({ expect }) => {
+  it("accepts a template of 16 KiB in UTF-8, and refuses one byte more", async () => {
     const token = await withGroup();
     const sql = "é".repeat(SQL_TEMPLATE_BYTES_MAX / 2);
     expect((await query(token, { sql })).body).toMatchObject({ sql, params: [], dropped: [] });

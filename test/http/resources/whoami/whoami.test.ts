@@ -1,4 +1,4 @@
-import { describe, it, vi } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { call } from "../../../support/client.ts";
 import { sessionOf } from "../../../support/sessions.ts";
 import { inEnvironment, issueKey, issueOperator, newIntegrator, operator } from "../../../support/states.ts";
@@ -58,19 +58,19 @@ describe("GET /api/whoami", () => {
       async () => sessionOf((await newGroup()).key, { viewer_id: "ann", expires_in_seconds: 60 }),
       { kind: "viewer_session", ...OF_ACME, expires_at: IN_A_MINUTE },
     ],
-  ])("shows %s", async ([, credentialOf, caller], { expect }) => {
+  ])("shows %s", async ([, credentialOf, caller]) => {
     vi.useFakeTimers({ now: NOW, toFake: ["Date"] });
     expect((await whoami(await credentialOf())).body).toEqual({ success: 1, caller });
   });
 
-  it("answers the page of any origin for the token of a group", async ({ expect }) => {
+  it("answers the page of any origin for the token of a group", async () => {
     const { tokenOf } = await newIntegrator();
     const shown = await whoami(await tokenOf("acme"), { Origin: "https://page.example" });
     expect([shown.status, shown.headers.get("Access-Control-Allow-Origin")]).toEqual([200, "*"]);
   });
 });
 
-it("names the kind of a credential that was revoked", async ({ expect }) => {
+it("names the kind of a credential that was revoked", async () => {
   const { key, rotate, tokenOf } = await newIntegrator();
   const token = await tokenOf("acme");
   const session = await sessionOf(key, { user_group_id: "acme" });
