@@ -264,8 +264,7 @@ export class GroupDirectory extends DurableObject<Env> {
 
   /** Before a call is tried again on a full disk. */
   stopNotingUse(): void {
-    this.#parts.keys.stopNotingUse();
-    this.#parts.groups.stopNotingUse();
+    this.#parts.changes.notesUse = false;
   }
 
   /** How the environment is: its size, its groups, the keys that somebody should look at. It takes turns with lists. */

@@ -38,7 +38,7 @@ export function registryPartsOf(ctx: DurableObjectState, env: Env) {
     schema,
     operators: new Keys("operator", stores.operators, changes, OPERATORS_MAX),
     changes,
-    consoleSessions: new ConsoleSessions(new ConsoleSessionStore(sql)),
+    consoleSessions: new ConsoleSessions(new ConsoleSessionStore(sql), changes),
     chores,
     erasures,
     backup: new RegistryBackup(stores, schema.number),

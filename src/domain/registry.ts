@@ -334,8 +334,7 @@ export class Registry extends DurableObject<Env> {
 
   /** Before a call is tried again on a full disk. */
   stopNotingUse(): void {
-    this.#parts.operators.stopNotingUse();
-    this.#parts.consoleSessions.stopNotingUse();
+    this.#parts.changes.notesUse = false;
   }
 
   /** The environment, unless an admin has erased it. */

@@ -9,6 +9,7 @@ import { fail, ok, type Result } from "../../../common/result.ts";
 import type { StoredConsoleSession } from "../../records.ts";
 import type { ConsoleSessionStore } from "../../storage/console-session-store.ts";
 import type { FailureOf } from "../failure.ts";
+import type { ChangeLog } from "../feed/change-log.ts";
 import type { PresentedConsoleSession } from "./caller.ts";
 import { newestFormFirst } from "./console-cookie.ts";
 import { sameBytes } from "./credential.ts";
@@ -36,10 +37,11 @@ type SessionFailure = FailureOf<"credential_expired" | "credential_revoked">;
  */
 export class ConsoleSessions {
   readonly #store: ConsoleSessionStore;
-  #notesUse = true;
+  readonly #changes: ChangeLog;
 
-  constructor(store: ConsoleSessionStore) {
+  constructor(store: ConsoleSessionStore, changes: ChangeLog) {
     this.#store = store;
+    this.#changes = changes;
   }
 
   /** The presented session, if it is valid now. Notes the time of its use, at most once a minute. */
@@ -53,7 +55,7 @@ export class ConsoleSessions {
       session.operatorId === null &&
       (session.bootstrapMac === null || bootstrapMac === null || !sameBytes(session.bootstrapMac, bootstrapMac));
     if (isReplaced) return fail({ code: "credential_revoked" });
-    if (this.#notesUse && now - session.lastUsedAt >= CONSOLE_SESSION_NOTE_SECONDS * 1000)
+    if (this.#changes.notesUse && now - session.lastUsedAt >= CONSOLE_SESSION_NOTE_SECONDS * 1000)
       this.#store.setLastUsedAt(session.id, now);
     return ok(session);
   }
@@ -119,11 +121,6 @@ export class ConsoleSessions {
     if (!newest.includes(formId)) return ok({ isRepeated: true, isTooOld: true });
     this.#store.setFormIds(id, newest.join(" "));
     return ok({ isRepeated: false, isTooOld: false });
-  }
-
-  /** Notes no time of use any more, for as long as this instance runs: on a full disk the note would fail the read that makes it. */
-  stopNotingUse(): void {
-    this.#notesUse = false;
   }
 }
 

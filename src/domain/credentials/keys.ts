@@ -45,7 +45,6 @@ export class Keys {
   readonly #store: KeyStore;
   readonly #changes: ChangeLog;
   readonly #countMax: number;
-  #notesUse = true;
 
   constructor(subject: Subject, store: KeyStore, changes: ChangeLog, countMax: number) {
     this.#subject = subject;
@@ -70,14 +69,9 @@ export class Keys {
     const now = Date.now();
     const refusal = refusalOf(key, now);
     if (refusal) return fail(refusal);
-    if (this.#notesUse && (key.lastUsedAt === null || now - key.lastUsedAt >= LAST_USED_SECONDS * 1000))
+    if (this.#changes.notesUse && (key.lastUsedAt === null || now - key.lastUsedAt >= LAST_USED_SECONDS * 1000))
       this.#store.setLastUsedAt(key.id, now);
     return ok(key);
-  }
-
-  /** Notes no time of use any more, for as long as this instance runs: on a full disk the note would fail the read that makes it. */
-  stopNotingUse(): void {
-    this.#notesUse = false;
   }
 
   /** One page of the keys, revoked and expired ones included, oldest first. */

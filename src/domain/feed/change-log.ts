@@ -18,6 +18,8 @@ export class ChangeLog {
   readonly #keepMs: number;
   /** The number after which the next event comes, and the time of the newest one, if this instance knows them. */
   #last: LastEvent | undefined;
+  /** Whether the object notes when keys, sessions and groups are used. On a full disk the note would fail the read that makes it. */
+  notesUse = true;
   /** Sets the alarm for a chore of the object. */
   readonly schedule: Chores["schedule"];
 

@@ -61,7 +61,6 @@ export class Groups {
   readonly #undoMs: number;
   readonly #tombstones: TombstoneStore;
   readonly #leases = new LeaseRequests();
-  #notesViews = true;
 
   constructor(
     { store, tombstones }: { store: GroupStore; tombstones: TombstoneStore },
@@ -134,12 +133,7 @@ export class Groups {
   /** Notes the day on which the group was viewed, at most once a day. The state that its ETag names stays. */
   noteView({ teamId, lastViewedOn }: UserGroup, now: number): void {
     const today = dayOf(now);
-    if (this.#notesViews && (lastViewedOn ?? "") < today) this.#store.setLastViewedOn(teamId, today);
-  }
-
-  /** Notes no view any more, for as long as this instance runs: on a full disk the note would fail the view that makes it. */
-  stopNotingUse(): void {
-    this.#notesViews = false;
+    if (this.#changes.notesUse && (lastViewedOn ?? "") < today) this.#store.setLastViewedOn(teamId, today);
   }
 
   /** One group as lists show it: of those that exist, or of the deleted ones. */
