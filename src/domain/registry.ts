@@ -309,7 +309,7 @@ export class Registry extends DurableObject<Env> {
       const result = read();
       return result.ok ? ok({ ...result.value, page: { ...result.value.page, operator } }) : result;
     };
-    return this.#turns.takeAdmitted(callerName(presented), () => this.#admit(presented, minimum, isForBackups), readBy);
+    return this.#turns.takeSteps(callerName(presented), () => this.#admit(presented, minimum, isForBackups), readBy);
   }
 
   /**

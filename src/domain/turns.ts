@@ -61,39 +61,26 @@ export class Turns {
     });
   }
 
-  /** The same for a caller that is admitted before it waits, and again when its turn has come. */
-  async takeAdmitted<Page extends object, Failure, Admitted, NotAdmitted>(
-    caller: string,
-    admit: () => Result<Admitted, NotAdmitted>,
-    read: (admitted: Admitted) => Result<Read<Page>, Failure>,
-    waitingMax = READS_WAITING_MAX,
-  ): Promise<Result<Waited<Page>, Failure | NotAdmitted | TurnFailure>> {
-    const admitted = admit();
-    if (!admitted.ok) return admitted;
-    const readAdmitted = () => {
-      const stillAdmitted = admit();
-      return stillAdmitted.ok ? read(stillAdmitted.value) : stillAdmitted;
-    };
-    return this.take<Page, Failure | NotAdmitted>(caller, readAdmitted, waitingMax);
-  }
-
   /**
-   * Takes one turn after the other until there is a page, each for a caller that is admitted again. A call that has begun is not refused
-   * for the number of its caller's waiting reads.
+   * Takes one turn after the other until there is a page. The caller is admitted before it waits, and again when its turn has come. A
+   * call that has begun is not refused for the number of its caller's waiting reads.
    */
   async takeSteps<Page extends object, Failure, Admitted, NotAdmitted>(
     caller: string,
     admit: () => Result<Admitted, NotAdmitted>,
     step: (admitted: Admitted) => Result<Step<Page>, Failure>,
   ): Promise<Result<Waited<Page>, Failure | NotAdmitted | TurnFailure>> {
-    const read = (admitted: Admitted) => {
-      const taken = step(admitted);
+    const read = (): Result<Read<{ taken: Page | undefined }>, Failure | NotAdmitted> => {
+      const admitted = admit();
+      const taken = admitted.ok ? step(admitted.value) : admitted;
       return taken.ok ? ok({ page: { taken: taken.value.page }, share: taken.value.share }) : taken;
     };
     let waitingMax = READS_WAITING_MAX;
     let hasWaited = false;
     for (;;) {
-      const turn = await this.takeAdmitted(caller, admit, read, waitingMax);
+      const admitted = admit();
+      if (!admitted.ok) return admitted;
+      const turn = await this.take(caller, read, waitingMax);
       if (!turn.ok) return turn;
       hasWaited ||= turn.value.hasWaited;
       if (turn.value.taken) return ok({ ...turn.value.taken, hasWaited });
