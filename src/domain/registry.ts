@@ -313,16 +313,17 @@ export class Registry extends DurableObject<Env> {
   }
 
   /**
-   * Reads a row of each table, and probes the disk. Fails if the storage cannot be read, belongs to another release, is being
-   * restored, or takes no more data.
+   * Reads each table, and probes the disk. Fails if the storage cannot be read, belongs to another release, is being restored, or takes
+   * no more data.
    */
   checkStorage(): void {
     if (!this.#parts.schema.exists) return;
-    const { environments, graveyard, changes } = this.#parts;
+    const { environments, graveyard, operators, events, consoleSessions } = this.#parts;
     environments.page(0, 1);
     graveyard.page(0, 1);
-    this.#parts.operators.list({ start: 0, limit: 1 });
-    changes.newestId;
+    operators.list({ start: 0, limit: 1 });
+    events.last();
+    consoleSessions.list({ sessionHash: new ArrayBuffer(), bootstrapMac: null }, null);
     this.#parts.schema.probeDisk();
   }
 
