@@ -255,58 +255,57 @@ describe("deploy/switch", () => {
   });
 });
 
-describe("npm run package", () => {
-  if (!isLong) return it("is tried in the long form", () => expect(existsSync("tools/package.ts")).toBe(true));
+if (isLong)
+  describe("npm run package", () => {
+    /** A clone of this project at its newest commit, with a copy of its packages. */
+    function cloneIn(folder: string): string {
+      const clone = join(folder, "clone");
+      execFileSync("git", ["clone", "--quiet", process.cwd(), clone]);
+      execFileSync("cp", ["-a", join(process.cwd(), "node_modules"), clone]);
+      rmSync(join(clone, "node_modules/.cache"), { recursive: true, force: true });
+      return clone;
+    }
 
-  /** A clone of this project at its newest commit, with a copy of its packages. */
-  function cloneIn(folder: string): string {
-    const clone = join(folder, "clone");
-    execFileSync("git", ["clone", "--quiet", process.cwd(), clone]);
-    execFileSync("cp", ["-a", join(process.cwd(), "node_modules"), clone]);
-    rmSync(join(clone, "node_modules/.cache"), { recursive: true, force: true });
-    return clone;
-  }
-
-  const packIn = (clone: string, umask: string) => {
-    execFileSync("sh", ["-c", `umask ${umask}; npm run --silent package`], { cwd: clone, stdio: "pipe" });
-    return join(clone, "dist");
-  };
-
-  it("gives the same bytes from two clones, whatever the umask and the folder", () => {
-    const [one, two] = [packIn(cloneIn(newFolder()), "022"), packIn(cloneIn(newFolder()), "077")];
-    const files = readdirSync(one).toSorted();
-    expect(files).toHaveLength(3);
-    expect(readdirSync(two).toSorted()).toEqual(files);
-    for (const file of files) expect([file, sha256Of(join(two, file))]).toEqual([file, sha256Of(join(one, file))]);
-    const archive = files.find((file) => file.endsWith(".tar.gz")) ?? "";
-    expect(statSync(join(one, archive)).size).toBeLessThan(100e6);
-    expect(execFileSync("sha256sum", ["-c", `${archive}.sha256`], { cwd: one, encoding: "utf8" })).toContain("OK");
-
-    const [, steps = ""] =
-      /\n( +sha256sum -c [\s\S]*?deploy\/switch)\n/.exec(readFileSync("docs/operators/one-box.md", "utf8")) ?? [];
-    /** Takes the steps of the document in the folder of the download. */
-    const install = (download: string, root: string) => {
-      const here = steps
-        .replaceAll("sudo ", "")
-        .replaceAll("/opt/user-group-service", root)
-        .replaceAll("linux-x64", `linux-${process.arch}`);
-      return spawnSync("sh", ["-c", `VERSION=${version}\n${here}`], { cwd: download, encoding: "utf8" });
+    const packIn = (clone: string, umask: string) => {
+      execFileSync("sh", ["-c", `umask ${umask}; npm run --silent package`], { cwd: clone, stdio: "pipe" });
+      return join(clone, "dist");
     };
-    const disk = newFolder();
-    execFileSync("mount", ["-t", "tmpfs", "-o", "size=150m", "tmpfs", disk]);
-    onTestFinished(() => void execFileSync("umount", [disk]));
-    const full = install(one, disk);
-    expect([full.status, full.stderr]).toEqual([2, expect.stringContaining("No space left on device")]);
-    expect(readdirSync(disk)).toEqual([version]);
-    const room = newFolder();
-    expect(install(one, room)).toMatchObject({
-      status: 0,
-      stderr: "",
-      stdout: expect.stringContaining("current is now"),
+
+    it("gives the same bytes from two clones, whatever the umask and the folder", () => {
+      const [one, two] = [packIn(cloneIn(newFolder()), "022"), packIn(cloneIn(newFolder()), "077")];
+      const files = readdirSync(one).toSorted();
+      expect(files).toHaveLength(3);
+      expect(readdirSync(two).toSorted()).toEqual(files);
+      for (const file of files) expect([file, sha256Of(join(two, file))]).toEqual([file, sha256Of(join(one, file))]);
+      const archive = files.find((file) => file.endsWith(".tar.gz")) ?? "";
+      expect(statSync(join(one, archive)).size).toBeLessThan(100e6);
+      expect(execFileSync("sha256sum", ["-c", `${archive}.sha256`], { cwd: one, encoding: "utf8" })).toContain("OK");
+
+      const [, steps = ""] =
+        /\n( +sha256sum -c [\s\S]*?deploy\/switch)\n/.exec(readFileSync("docs/operators/one-box.md", "utf8")) ?? [];
+      /** Takes the steps of the document in the folder of the download. */
+      const install = (download: string, root: string) => {
+        const here = steps
+          .replaceAll("sudo ", "")
+          .replaceAll("/opt/user-group-service", root)
+          .replaceAll("linux-x64", `linux-${process.arch}`);
+        return spawnSync("sh", ["-c", `VERSION=${version}\n${here}`], { cwd: download, encoding: "utf8" });
+      };
+      const disk = newFolder();
+      execFileSync("mount", ["-t", "tmpfs", "-o", "size=150m", "tmpfs", disk]);
+      onTestFinished(() => void execFileSync("umount", [disk]));
+      const full = install(one, disk);
+      expect([full.status, full.stderr]).toEqual([2, expect.stringContaining("No space left on device")]);
+      expect(readdirSync(disk)).toEqual([version]);
+      const room = newFolder();
+      expect(install(one, room)).toMatchObject({
+        status: 0,
+        stderr: "",
+        stdout: expect.stringContaining("current is now"),
+      });
+      truncateSync(join(two, archive), 50e6);
+      const cut = newFolder();
+      expect(install(two, cut)).toMatchObject({ status: 1, stdout: expect.stringContaining("FAILED") });
+      expect(readdirSync(cut)).toEqual([]);
     });
-    truncateSync(join(two, archive), 50e6);
-    const cut = newFolder();
-    expect(install(two, cut)).toMatchObject({ status: 1, stdout: expect.stringContaining("FAILED") });
-    expect(readdirSync(cut)).toEqual([]);
   });
-});
