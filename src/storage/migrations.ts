@@ -12,7 +12,8 @@ export class Schema {
   readonly #storage: DurableObjectStorage;
   readonly #migrations: Migration[];
   #exists: boolean;
-  #isRestoring = false;
+  /** Whether a backup is restored into the database, which is closed for all but the restore then. */
+  isRestoring = false;
 
   /** Runs the migrations that a database with tables has not run yet. Throws for a database of another release. */
   constructor(storage: DurableObjectStorage, migrations: Migration[]) {
@@ -21,18 +22,13 @@ export class Schema {
     this.#exists = storage.sql.exec("SELECT 1 FROM sqlite_master WHERE name = 'migrations'").toArray().length > 0;
     if (!this.#exists) return;
     this.#migrate();
-    this.#isRestoring = storage.sql.exec("SELECT 1 FROM restore WHERE is_done = 0").toArray().length > 0;
+    this.isRestoring = storage.sql.exec("SELECT 1 FROM restore WHERE is_done = 0").toArray().length > 0;
   }
 
   /** Whether the database has its tables. Throws while a backup is restored into it, since nobody may use them then. */
   get exists(): boolean {
-    if (this.#isRestoring) throw new Error(`${RESTORING} the backup is not complete.`);
+    if (this.isRestoring) throw new Error(`${RESTORING} the backup is not complete.`);
     return this.#exists;
-  }
-
-  /** Whether a backup is restored into the database. */
-  get isRestoring(): boolean {
-    return this.#isRestoring;
   }
 
   /** Creates the tables unless the database has them. */
@@ -40,11 +36,6 @@ export class Schema {
     if (this.exists) return;
     this.#migrate();
     this.#exists = true;
-  }
-
-  /** Closes the database for all but a restore, or opens it again. */
-  setRestoring(isRestoring: boolean): void {
-    this.#isRestoring = isRestoring;
   }
 
   /**

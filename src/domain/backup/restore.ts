@@ -108,7 +108,7 @@ export class Restore {
     if (page.number === 1) this.#begin();
     try {
       const isDone = this.#storage.transactionSync(() => this.#put(page));
-      if (isDone) this.#schema.setRestoring(false);
+      if (isDone) this.#schema.isRestoring = false;
       return ok({ isDone, isRepeated: false });
     } catch (error) {
       if (error instanceof InvalidBackup)
@@ -122,7 +122,7 @@ export class Restore {
     this.#schema.create();
     const nothing = { isDone: false, rotatedTokens: false, revokedKeys: false };
     this.#store.set({ page: 0, sha256: "", counts: {}, ...nothing });
-    this.#schema.setRestoring(true);
+    this.#schema.isRestoring = true;
     this.#target.begin();
   }
 
