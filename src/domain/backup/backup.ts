@@ -43,6 +43,10 @@ export class OpenPage {
   readonly items: BackupItem[] = [];
   bytes = 0;
 
+  addHeader(schema: number): void {
+    this.add({ kind: "header", record: { takenAt: Date.now(), schema } }, 0);
+  }
+
   add(item: BackupItem, bytes: number): void {
     this.items.push(item);
     this.bytes += bytes;
@@ -75,8 +79,8 @@ export const hasLostEvents = (events: EventStore, after: number): boolean => (ev
 /** What an event takes in memory, nearly. */
 export const bytesOfEvent = ({ details }: StoredEvent): number => 300 + JSON.stringify(details).length;
 
-/** One more line of a kind that a footer counts by its lines. */
-export const counted = (counts: Record<string, number>, kind: string): Record<string, number> => ({
+/** The counts with one more line of a kind that a footer counts by its lines. */
+export const withOneMore = (counts: Record<string, number>, kind: string): Record<string, number> => ({
   ...counts,
   [kind]: (counts[kind] ?? 0) + 1,
 });

@@ -21,10 +21,10 @@ import {
   type BackupPage,
   type BackupPosition,
   bytesOfEvent,
-  counted,
   hasLostEvents,
   OpenPage,
   positionIn,
+  withOneMore,
 } from "./backup.ts";
 import { checkCounts, checkRoom, type RestorePage, type RestoreTarget, UnfitLine } from "./restore.ts";
 
@@ -81,7 +81,7 @@ export class DirectoryBackup {
       let { counts } = at;
       for (const record of rows) {
         page.add({ kind: "ended_session", record }, 200);
-        counts = counted(counts, "ended_sessions");
+        counts = withOneMore(counts, "ended_sessions");
       }
       const last = rows.at(-1);
       return last && rows.length === room ? { ...at, start: last.id, counts } : { ...nextTable, counts };
@@ -109,7 +109,7 @@ export class DirectoryBackup {
     for (const event of found) {
       if (page.items.length >= BACKUP_ROWS_MAX || page.bytes > LIST_BYTES_MAX) break;
       page.add({ kind: "event", record: event }, bytesOfEvent(event));
-      counts = counted(counts, "events");
+      counts = withOneMore(counts, "events");
       if (event.id > at.seq) counts = this.#correct(event, { page, counts, corrected });
       start = event.id;
     }
@@ -138,7 +138,7 @@ export class DirectoryBackup {
     if (!ended) return counts;
     corrected.add(ended.name);
     page.add({ kind: "ended_session", record: ended }, 200);
-    return counted(counts, "ended_sessions");
+    return withOneMore(counts, "ended_sessions");
   }
 }
 

@@ -2,7 +2,7 @@ import { fail, ok, type Result } from "../../../common/result.ts";
 import type { Schema } from "../../storage/migrations.ts";
 import { type RestoreState, RestoreStore } from "../../storage/restore-store.ts";
 import type { FailureOf } from "../failure.ts";
-import { type BackupItem, counted } from "./backup.ts";
+import { type BackupItem, withOneMore } from "./backup.ts";
 
 /** A page of a backup, with the hash of the page before it. `skipped` are groups that were purged, which stay purged. */
 export type RestorePage = {
@@ -24,17 +24,10 @@ export type RestoreProgress = Pick<RestoreState, "page" | "sha256" | "isDone"> &
 /** Whether the page was the last one, and whether it was taken before. */
 export type Taken = { isDone: boolean; isRepeated: boolean };
 
-/** Thrown by a target for a line that does not belong into its database. The message says why. */
-export class UnfitLine extends Error {}
-
-/** Thrown for a line that cannot be restored. Nothing of its page is kept. */
-class InvalidBackup extends Error {
-  readonly line: number;
-
-  constructor(line: number, reason: string) {
-    super(reason);
-    this.line = line;
-  }
+/** Thrown for a line that does not belong into its database. The message says why. Nothing of its page is kept. */
+export class UnfitLine extends Error {
+  /** The number of the line in its page, which `Restore` sets. */
+  line = 0;
 }
 
 /** What differs between the databases that can be restored. */
@@ -111,9 +104,8 @@ export class Restore {
       if (isDone) this.#schema.isRestoring = false;
       return ok({ isDone, isRepeated: false });
     } catch (error) {
-      if (error instanceof InvalidBackup)
-        return fail({ code: "invalid_backup", line: error.line, reason: error.message });
-      throw error;
+      if (!(error instanceof UnfitLine)) throw error;
+      return fail({ code: "invalid_backup", line: error.line, reason: error.message });
     }
   }
 
@@ -134,10 +126,11 @@ export class Restore {
         if (item.kind === "footer") this.#target.finish(item.record, counts, page);
         else this.#target.put(item, page);
       } catch (error) {
-        throw isUnfit(error) ? new InvalidBackup(index + 1, reasonOf(error)) : error;
+        const unfit = unfitOf(error);
+        throw unfit ? Object.assign(unfit, { line: index + 1 }) : error;
       }
       if (item.kind === "footer") isDone = true;
-      else counts = counted(counts, item.kind);
+      else counts = withOneMore(counts, item.kind);
     }
     const { number, sha256, rotateTokens, revokeKeys } = page;
     const done = { isDone, rotatedTokens: isDone && rotateTokens, revokedKeys: isDone && revokeKeys };
@@ -146,14 +139,13 @@ export class Restore {
   }
 }
 
-/** A full disk, for example, says nothing about the line: the same page can be sent again. */
-const isUnfit = (error: unknown): error is Error =>
-  error instanceof UnfitLine || (error instanceof Error && error.message.includes("SQLITE_CONSTRAINT"));
-
-const reasonOf = (error: Error): string =>
-  error instanceof UnfitLine
-    ? error.message
-    : `This line contradicts another one, or lacks a value, so the database refuses it: ${error.message}`;
+/** The error as one of its line, if it is. A full disk, for example, says nothing about the line: the same page can be sent again. */
+function unfitOf(error: unknown): UnfitLine | undefined {
+  if (error instanceof UnfitLine) return error;
+  if (!(error instanceof Error && error.message.includes("SQLITE_CONSTRAINT"))) return undefined;
+  const reason = "This line contradicts another one, or lacks a value, so the database refuses it";
+  return new UnfitLine(`${reason}: ${error.message}`);
+}
 
 /**
  * Takes the next page of a backup into an object. The first page begins again from the start; after an invalid one nothing is left.
