@@ -7,7 +7,7 @@ import { KeyStore } from "../storage/key-store.ts";
 import { Schema } from "../storage/migrations.ts";
 import { DIRECTORY_MIGRATIONS } from "../storage/schema.ts";
 import { TombstoneStore } from "../storage/tombstone-store.ts";
-import { DirectoryBackup, directoryTarget } from "./backup/directory-backup.ts";
+import { directoryTarget } from "./backup/directory-backup.ts";
 import { Restore } from "./backup/restore.ts";
 import { Chores } from "./chores.ts";
 import { Keys } from "./credentials/keys.ts";
@@ -54,7 +54,6 @@ export function directoryPartsOf(ctx: DurableObjectState, env: Env) {
     changes,
     chores,
     tombstones,
-    backup: new DirectoryBackup(stores, schema.number),
     restore: new Restore(ctx.storage, schema, directoryTarget(stores, tombstoneStore)),
   };
 }

@@ -2,6 +2,7 @@ import { DurableObject } from "cloudflare:workers";
 import { fail, ok, type Result } from "../../common/result.ts";
 import type { GroupSnapshot, StoredKey } from "../records.ts";
 import type { BackupPage, BackupPosition } from "./backup/backup.ts";
+import { readDirectory } from "./backup/directory-backup.ts";
 import { type RestoreFailure, type RestorePage, type RestoreProgress, type Taken, takePage } from "./backup/restore.ts";
 import type { CallerFailure } from "./credentials/admission.ts";
 import {
@@ -342,7 +343,9 @@ export class GroupDirectory extends DurableObject<Env> {
 
   /** One page of a backup. It takes turns with lists. */
   backup(operator: Operator, position: BackupPosition | undefined): Listed<BackupPage, FailureOf<"cursor_expired">> {
-    return this.#calls.inTurns(operator, undefined, ({ backup }) => backup.read(position));
+    return this.#calls.inTurns(operator, undefined, ({ stores, schema }) =>
+      readDirectory(stores, schema.number, position),
+    );
   }
 
   /** How far a restore has come. */

@@ -6,7 +6,8 @@ import { KeyStore } from "../storage/key-store.ts";
 import { Schema } from "../storage/migrations.ts";
 import { REGISTRY_MIGRATIONS } from "../storage/schema.ts";
 import { GraveyardStore } from "../storage/tombstone-store.ts";
-import { RegistryBackup, registryTarget } from "./backup/registry-backup.ts";
+import type { BackupPosition } from "./backup/backup.ts";
+import { readRegistry, registryTarget } from "./backup/registry-backup.ts";
 import { Restore } from "./backup/restore.ts";
 import { Chores } from "./chores.ts";
 import { ConsoleSessions } from "./credentials/console-sessions.ts";
@@ -41,7 +42,7 @@ export function registryPartsOf(ctx: DurableObjectState, env: Env) {
     consoleSessions: new ConsoleSessions(new ConsoleSessionStore(sql), changes),
     chores,
     erasures,
-    backup: new RegistryBackup(stores, schema.number),
+    backup: (position: BackupPosition | undefined) => readRegistry(stores, schema.number, position),
     restore: new Restore(ctx.storage, schema, registryTarget(stores)),
   };
 }

@@ -4,6 +4,7 @@ import { ERASE_RETRY_SECONDS } from "../../common/limits.ts";
 import { fail, ok, type Result } from "../../common/result.ts";
 import type { Location, StoredEnvironment, StoredKey, Tombstone } from "../records.ts";
 import type { BackupPage, BackupPosition } from "./backup/backup.ts";
+import { emptyRegistry } from "./backup/registry-backup.ts";
 import { type RestoreFailure, type RestorePage, type RestoreProgress, type Taken, takePage } from "./backup/restore.ts";
 import { type AdmitFailure, admitPresented, type NeededRole } from "./credentials/admission.ts";
 import {
@@ -245,7 +246,7 @@ export class Registry extends DurableObject<Env> {
     presented: PresentedOperator,
     position: BackupPosition | undefined,
   ): Listed<BackupPage, FailureOf<"cursor_expired">> {
-    const read = () => this.#ifCreated(({ backup }) => backup.read(position), ok(this.#parts.backup.empty()));
+    const read = () => this.#ifCreated(({ backup }) => backup(position), ok(emptyRegistry(this.#parts.schema.number)));
     return this.#inTurn(presented, read, { minimum: "admin", isForBackups: true });
   }
 

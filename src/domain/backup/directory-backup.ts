@@ -44,102 +44,96 @@ const TABLES = ["numbers", "deleted", "ended_sessions", "events"] as const;
  * event since the backup began the present state of what it names, which replaces the earlier line. The page that reaches the end of
  * the feed has all keys and the footer: it is read in one run, so the backup is as of then.
  */
-export class DirectoryBackup {
-  readonly #stores: DirectoryStores;
-  readonly #schema: number;
-
-  constructor(stores: DirectoryStores, schema: number) {
-    this.#stores = stores;
-    this.#schema = schema;
+export function readDirectory(
+  stores: DirectoryStores,
+  schema: number,
+  position: BackupPosition | undefined,
+): Result<Read<BackupPage>, FailureOf<"cursor_expired">> {
+  const { events } = stores;
+  const begun = positionIn(events, position);
+  if (!begun.ok) return begun;
+  const page = new OpenPage();
+  if (!position) page.addHeader(schema);
+  let at: BackupPosition | undefined = begun.value;
+  while (at && at.table < TABLES.length - 1) {
+    const next: BackupPosition | undefined = readTable(stores, at, page);
+    if (next && next.table === at.table) return readOf(page, next);
+    at = next;
   }
+  // A first page that gets here has read all in one run, and has nothing to correct.
+  if (position && hasLostEvents(events, Math.max(at.start, at.seq))) return fail({ code: "cursor_expired" });
+  return readOf(page, readEvents(stores, at, page));
+}
 
-  read(position: BackupPosition | undefined): Result<Read<BackupPage>, FailureOf<"cursor_expired">> {
-    const { events } = this.#stores;
-    const begun = positionIn(events, position);
-    if (!begun.ok) return begun;
-    const page = new OpenPage();
-    if (!position) page.add({ kind: "header", record: { takenAt: Date.now(), schema: this.#schema } }, 0);
-    let at: BackupPosition | undefined = begun.value;
-    while (at && at.table < TABLES.length - 1) {
-      const next: BackupPosition | undefined = this.#readTable(at, page);
-      if (next && next.table === at.table) return readOf(page, next);
-      at = next;
+/** Reads rows of a table while the page has room. Returns where to go on: in the same table, or at the start of the next one. */
+function readTable(stores: DirectoryStores, at: BackupPosition, page: OpenPage): BackupPosition {
+  const table = TABLES[at.table];
+  const { room } = page;
+  const nextTable = { ...at, table: at.table + 1, start: 0 };
+  if (table === "ended_sessions") {
+    if (room === 0) return at;
+    const rows = stores.endedSessions.page(at.start, at.seq, room);
+    let { counts } = at;
+    for (const record of rows) {
+      page.add({ kind: "ended_session", record }, 200);
+      counts = withOneMore(counts, "ended_sessions");
     }
-    // A first page that gets here has read all in one run, and has nothing to correct.
-    if (position && hasLostEvents(events, Math.max(at.start, at.seq))) return fail({ code: "cursor_expired" });
-    return readOf(page, this.#readEvents(at, page));
+    const last = rows.at(-1);
+    return last && rows.length === room ? { ...at, start: last.id, counts } : { ...nextTable, counts };
   }
+  const order = table === "deleted" ? table : "numbers";
+  const sizes = stores.groups.sizes({ order, start: at.start }, room + 1);
+  let bytes = page.bytes;
+  const end = sizes.slice(0, room).findIndex((size) => {
+    bytes += size.bytes;
+    return bytes > LIST_BYTES_MAX;
+  });
+  const count = end === -1 ? room : Math.max(end, page.hasRow ? 0 : 1);
+  for (const [index, record] of stores.groups.whole(order, at.start, count).entries())
+    page.add({ kind: "user_group", record }, sizes[index]?.bytes ?? 0);
+  const next = sizes[count];
+  return next ? { ...at, start: next.teamId } : nextTable;
+}
 
-  /** Reads rows of a table while the page has room. Returns where to go on: in the same table, or at the start of the next one. */
-  #readTable(at: BackupPosition, page: OpenPage): BackupPosition {
-    const table = TABLES[at.table];
-    const { room } = page;
-    const nextTable = { ...at, table: at.table + 1, start: 0 };
-    if (table === "ended_sessions") {
-      if (room === 0) return at;
-      const rows = this.#stores.endedSessions.page(at.start, at.seq, room);
-      let { counts } = at;
-      for (const record of rows) {
-        page.add({ kind: "ended_session", record }, 200);
-        counts = withOneMore(counts, "ended_sessions");
-      }
-      const last = rows.at(-1);
-      return last && rows.length === room ? { ...at, start: last.id, counts } : { ...nextTable, counts };
-    }
-    const order = table === "deleted" ? table : "numbers";
-    const sizes = this.#stores.groups.sizes({ order, start: at.start }, room + 1);
-    let bytes = page.bytes;
-    const end = sizes.slice(0, room).findIndex((size) => {
-      bytes += size.bytes;
-      return bytes > LIST_BYTES_MAX;
-    });
-    const count = end === -1 ? room : Math.max(end, page.hasRow ? 0 : 1);
-    for (const [index, record] of this.#stores.groups.whole(order, at.start, count).entries())
-      page.add({ kind: "user_group", record }, sizes[index]?.bytes ?? 0);
-    const next = sizes[count];
-    return next ? { ...at, start: next.teamId } : nextTable;
+/** Reads events with the corrections that they call for, up to the footer if the page has room for all. */
+function readEvents(stores: DirectoryStores, at: BackupPosition, page: OpenPage): BackupPosition | null {
+  const { events, groups, keys } = stores;
+  let { start, counts } = at;
+  const corrected = new Set<number | string>();
+  const found = events.page(start, Math.max(1, page.room));
+  for (const event of found) {
+    if (page.items.length >= BACKUP_ROWS_MAX || page.bytes > LIST_BYTES_MAX) break;
+    page.add({ kind: "event", record: event }, bytesOfEvent(event));
+    counts = withOneMore(counts, "events");
+    if (event.id > at.seq) counts = correct(stores, event, { page, counts, corrected });
+    start = event.id;
   }
+  if (start < events.newestId()) return { ...at, start, counts };
+  const all = keys.page(0, Number.MAX_SAFE_INTEGER);
+  for (const record of all) page.add({ kind: "api_key", record }, 0);
+  const record = { ended_sessions: 0, events: 0, ...counts, groups: groups.count(), api_keys: all.length };
+  page.add({ kind: "footer", record }, 0);
+  return null;
+}
 
-  /** Reads events with the corrections that they call for, up to the footer if the page has room for all. */
-  #readEvents(at: BackupPosition, page: OpenPage): BackupPosition | null {
-    const { events, groups, keys } = this.#stores;
-    let { start, counts } = at;
-    const corrected = new Set<number | string>();
-    const found = events.page(start, Math.max(1, page.room));
-    for (const event of found) {
-      if (page.items.length >= BACKUP_ROWS_MAX || page.bytes > LIST_BYTES_MAX) break;
-      page.add({ kind: "event", record: event }, bytesOfEvent(event));
-      counts = withOneMore(counts, "events");
-      if (event.id > at.seq) counts = this.#correct(event, { page, counts, corrected });
-      start = event.id;
-    }
-    if (start < events.newestId()) return { ...at, start, counts };
-    const all = keys.page(0, Number.MAX_SAFE_INTEGER);
-    for (const record of all) page.add({ kind: "api_key", record }, 0);
-    const record = { ended_sessions: 0, events: 0, ...counts, groups: groups.count(), api_keys: all.length };
-    page.add({ kind: "footer", record }, 0);
-    return null;
+/** Adds the present state of what an event names, once in a page. Purged groups have none: their event removes them. */
+function correct(
+  { groups, endedSessions }: DirectoryStores,
+  event: StoredEvent,
+  { page, counts, corrected }: { page: OpenPage; counts: Record<string, number>; corrected: Set<number | string> },
+): Record<string, number> {
+  const { teamId } = event;
+  if (teamId !== null && !corrected.has(teamId)) {
+    corrected.add(teamId);
+    const record = groups.findByTeamId(teamId) ?? groups.findDeleted(teamId);
+    if (record) page.add({ kind: "user_group", record }, bytesOf(record));
   }
-
-  /** Adds the present state of what an event names, once in a page. Purged groups have none: their event removes them. */
-  #correct(
-    event: StoredEvent,
-    { page, counts, corrected }: { page: OpenPage; counts: Record<string, number>; corrected: Set<number | string> },
-  ): Record<string, number> {
-    const { groups, endedSessions } = this.#stores;
-    const { teamId } = event;
-    if (teamId !== null && !corrected.has(teamId)) {
-      corrected.add(teamId);
-      const record = groups.findByTeamId(teamId) ?? groups.findDeleted(teamId);
-      if (record) page.add({ kind: "user_group", record }, bytesOf(record));
-    }
-    const name = event.type === "viewer_sessions.ended" ? nameOfEnded(event) : undefined;
-    const ended = name === undefined || corrected.has(name) ? undefined : endedSessions.find(name);
-    if (!ended) return counts;
-    corrected.add(ended.name);
-    page.add({ kind: "ended_session", record: ended }, 200);
-    return withOneMore(counts, "ended_sessions");
-  }
+  const name = event.type === "viewer_sessions.ended" ? nameOfEnded(event) : undefined;
+  const ended = name === undefined || corrected.has(name) ? undefined : endedSessions.find(name);
+  if (!ended) return counts;
+  corrected.add(ended.name);
+  page.add({ kind: "ended_session", record: ended }, 200);
+  return withOneMore(counts, "ended_sessions");
 }
 
 const readOf = (page: OpenPage, next: BackupPosition | null): Result<Read<BackupPage>, never> =>

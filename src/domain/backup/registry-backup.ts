@@ -26,59 +26,53 @@ export type RegistryStores = {
  * Reads the registry's backup, page by page. Its tables only grow, so it reads each on from the last row that it has. When a page
  * has the end of them all, it has the operators and the footer too, and the backup is as of then.
  */
-export class RegistryBackup {
-  readonly #stores: RegistryStores;
-  readonly #schema: number;
+export function readRegistry(
+  stores: RegistryStores,
+  schema: number,
+  position: BackupPosition | undefined,
+): Result<Read<BackupPage>, FailureOf<"cursor_expired">> {
+  const begun = positionIn(stores.events, position);
+  if (!begun.ok) return begun;
+  const page = new OpenPage();
+  if (!position) page.addHeader(schema);
+  const progress = progressIn(begun.value);
+  const isComplete = TABLES.every((table) => readTable(stores, table, page, progress[table]));
+  const share = Math.min(1, page.items.length / BACKUP_ROWS_MAX);
+  if (!isComplete) return ok({ page: { items: page.items, next: positionAfter(begun.value, progress) }, share });
+  const operators = stores.operators.page(0, Number.MAX_SAFE_INTEGER);
+  for (const record of operators) page.add({ kind: "operator", record }, 0);
+  const { environments, tombstones, events } = progress;
+  const counts = { environments: environments.rows, tombstones: tombstones.rows, events: events.rows };
+  page.add({ kind: "footer", record: { operators: operators.length, ...counts } }, 0);
+  return ok({ page: { items: page.items, next: null }, share });
+}
 
-  constructor(stores: RegistryStores, schema: number) {
-    this.#stores = stores;
-    this.#schema = schema;
+/** Reads a table on from its last row while the page has room. Returns whether it has come to the end. */
+function readTable(stores: RegistryStores, table: Table, page: OpenPage, progress: TableProgress): boolean {
+  const items = itemsAfter(stores, table, progress.last);
+  for (const item of items) {
+    if (page.items.length >= BACKUP_ROWS_MAX || page.bytes > LIST_BYTES_MAX) return false;
+    page.add(item, item.kind === "event" ? bytesOfEvent(item.record) : ROW_BYTES);
+    progress.rows += 1;
+    progress.last = item.record.id;
   }
+  return items.length < BACKUP_ROWS_MAX;
+}
 
-  /** The backup of a registry that has no tables yet. */
-  empty(): Read<BackupPage> {
-    const header: BackupItem = { kind: "header", record: { takenAt: Date.now(), schema: this.#schema } };
-    const footer = { operators: 0, environments: 0, tombstones: 0, events: 0 };
-    return { page: { items: [header, { kind: "footer", record: footer }], next: null }, share: 0 };
-  }
+function itemsAfter({ environments, graveyard, events }: RegistryStores, table: Table, last: number): TableItem[] {
+  if (table === "environments")
+    return environments.page(last + 1, BACKUP_ROWS_MAX).map((record) => ({ kind: "environment", record }));
+  if (table === "tombstones")
+    return graveyard.page(last, BACKUP_ROWS_MAX).map((record) => ({ kind: "tombstone", record }));
+  return events.page(last, BACKUP_ROWS_MAX).map((record) => ({ kind: "event", record }));
+}
 
-  read(position: BackupPosition | undefined): Result<Read<BackupPage>, FailureOf<"cursor_expired">> {
-    const begun = positionIn(this.#stores.events, position);
-    if (!begun.ok) return begun;
-    const page = new OpenPage();
-    if (!position) page.add({ kind: "header", record: { takenAt: Date.now(), schema: this.#schema } }, 0);
-    const progress = progressIn(begun.value);
-    const isComplete = TABLES.every((table) => this.#readTable(table, page, progress[table]));
-    const share = Math.min(1, page.items.length / BACKUP_ROWS_MAX);
-    if (!isComplete) return ok({ page: { items: page.items, next: positionAfter(begun.value, progress) }, share });
-    const operators = this.#stores.operators.page(0, Number.MAX_SAFE_INTEGER);
-    for (const record of operators) page.add({ kind: "operator", record }, 0);
-    const { environments, tombstones, events } = progress;
-    const counts = { environments: environments.rows, tombstones: tombstones.rows, events: events.rows };
-    page.add({ kind: "footer", record: { operators: operators.length, ...counts } }, 0);
-    return ok({ page: { items: page.items, next: null }, share });
-  }
-
-  /** Reads a table on from its last row while the page has room. Returns whether it has come to the end. */
-  #readTable(table: Table, page: OpenPage, progress: TableProgress): boolean {
-    const items = this.#itemsAfter(table, progress.last);
-    for (const item of items) {
-      if (page.items.length >= BACKUP_ROWS_MAX || page.bytes > LIST_BYTES_MAX) return false;
-      page.add(item, item.kind === "event" ? bytesOfEvent(item.record) : ROW_BYTES);
-      progress.rows += 1;
-      progress.last = item.record.id;
-    }
-    return items.length < BACKUP_ROWS_MAX;
-  }
-
-  #itemsAfter(table: Table, last: number): TableItem[] {
-    const { environments, graveyard, events } = this.#stores;
-    if (table === "environments")
-      return environments.page(last + 1, BACKUP_ROWS_MAX).map((record) => ({ kind: "environment", record }));
-    if (table === "tombstones")
-      return graveyard.page(last, BACKUP_ROWS_MAX).map((record) => ({ kind: "tombstone", record }));
-    return events.page(last, BACKUP_ROWS_MAX).map((record) => ({ kind: "event", record }));
-  }
+/** The backup of a registry that has no tables yet. */
+export function emptyRegistry(schema: number): Read<BackupPage> {
+  const page = new OpenPage();
+  page.addHeader(schema);
+  page.add({ kind: "footer", record: { operators: 0, environments: 0, tombstones: 0, events: 0 } }, 0);
+  return { page: { items: page.items, next: null }, share: 0 };
 }
 
 /** How many rows of a table the file has, and the number of the last one. */
