@@ -1,5 +1,5 @@
 /** The column of a field: `createdAt` is in `created_at`. */
-const columnOf = (field: string): string => field.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+export const columnOf = (field: string): string => field.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 
 /** One table, or some of its columns. Each statement is a complete text, because the runtime caches prepared ones by their text. */
 export class Table<Row extends Record<string, SqlStorageValue>> {

@@ -15,6 +15,7 @@ import { grantOf, ROLES, SCOPES } from "../../../domain/credentials/rights.ts";
 import { DAY_FORMAT } from "../../../domain/days.ts";
 import { jsonOfStored } from "../../../domain/user-groups/published-content.ts";
 import { EVENT_TYPES, type EventDetails, LOCATIONS } from "../../../records.ts";
+import { columnOf } from "../../../storage/table.ts";
 import { KeyName, Label, lazy, transformed } from "../fields.ts";
 import { OperatorName } from "../operators/wire.ts";
 import { valueSchema } from "../user-groups/wire.ts";
@@ -197,15 +198,13 @@ const FIELDS = lazy((): { [Kind in RecordKind]: Fields<Kind> } => {
 type Member = { field: string; name: string; codec?: Codec<unknown> };
 type LineFormat = { members: Member[]; schema: z.ZodMiniType<Record<string, unknown>> };
 
-const toSnakeCase = (name: string): string => name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
-
 const FORMATS = lazy(
   () =>
     new Map<string, LineFormat>(
       Object.entries(FIELDS()).map(([kind, fields]) => {
         const members: Member[] = Object.entries(fields).map(([field, codec]) => ({
           field,
-          name: toSnakeCase(field),
+          name: columnOf(field),
           ...(typeof codec !== "string" && { codec }),
         }));
         const shapes = members.map(({ name, codec }) => (codec ? { [name]: codec.schema } : place()));
