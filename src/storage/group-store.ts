@@ -1,6 +1,7 @@
 import { COLUMNS as CONTENT_COLUMNS } from "../../common/content.ts";
 import type { ListedGroup, UserGroup } from "../records.ts";
 import { NO_UNIQUE_IDS, UNIQUE_IDS } from "./schema.ts";
+import { Table } from "./table.ts";
 
 export type SnakeCase<Name> = Name extends `${infer First}${infer Rest}`
   ? `${First extends Lowercase<First> ? First : `_${Lowercase<First>}`}${SnakeCase<Rest>}`
@@ -60,20 +61,12 @@ const INSERT_DELETED = insertInto("deleted_groups", FIELDS);
 const RENAME = update(CHANGING);
 const REPLACE = update(SAME_ID);
 
-const WHOLE = {
-  numbers: `${EXISTING_GROUP} WHERE team_id >= ? ORDER BY team_id LIMIT ?`,
-  deleted: `SELECT ${selected(COLUMNS, "deleted_groups")} FROM deleted_groups WHERE team_id >= ? ORDER BY team_id LIMIT ?`,
-};
-
 const COUNT = {
   existing:
     "SELECT count(*) AS count FROM (SELECT provided_id FROM user_groups INDEXED BY user_groups_by_provided_id LIMIT ?)",
   deleted:
     "SELECT count(*) AS count FROM (SELECT deleted_at FROM deleted_groups INDEXED BY deleted_groups_by_time LIMIT ?)",
 };
-
-const KEPT = `SELECT 1 FROM user_groups WHERE team_id = ?1
-  UNION ALL SELECT 1 FROM deleted_groups WHERE team_id = ?1`;
 
 const NAME = `SELECT name FROM user_groups WHERE team_id = ?1
   UNION ALL SELECT name FROM deleted_groups WHERE team_id = ?1`;
@@ -84,35 +77,31 @@ const BYTES = [...Object.values(CONTENT_COLUMNS), "suspended_reason"]
   .join(" + ");
 const SIZE = `team_id AS teamId, provided_id AS providedId, suspended_at AS suspendedAt, ${BYTES} AS bytes`;
 
+const SCANNED = `team_id, provided_id, name, suspended_at, last_viewed_on, created_at, ${BYTES}`;
+
 /** The orders of a list: by number, or by id within a range; and of deleted groups, by number. */
-const RANGE = {
-  numbers: "FROM user_groups WHERE team_id >= ?",
-  ids: "FROM user_groups WHERE provided_id >= ? AND provided_id < ?",
-  deleted: "FROM deleted_groups WHERE team_id >= ?",
-};
-const ORDER = { numbers: "team_id", ids: "provided_id", deleted: "team_id" };
-const LISTED_IN = {
-  numbers: selected(LISTED, "user_groups"),
-  ids: selected(LISTED, "user_groups"),
-  deleted: selected(LISTED, "deleted_groups"),
-};
+const ORDERS = {
+  numbers: { table: "user_groups", range: "team_id >= ?", by: "team_id" },
+  ids: { table: "user_groups", range: "provided_id >= ? AND provided_id < ?", by: "provided_id" },
+  deleted: { table: "deleted_groups", range: "team_id >= ?", by: "team_id" },
+} as const;
 /** Which of the groups that exist a page has. */
 const FILTER = { all: "", active: "AND suspended_at IS NULL", suspended: "AND suspended_at IS NOT NULL" };
 
-type Order = keyof typeof RANGE;
+type Order = keyof typeof ORDERS;
 export type Filter = keyof typeof FILTER;
 
-const sizesOf = (order: Order) => `SELECT ${SIZE} ${RANGE[order]} ORDER BY ${ORDER[order]} LIMIT ?`;
-const SIZES = { numbers: sizesOf("numbers"), ids: sizesOf("ids"), deleted: sizesOf("deleted") };
-const scanned = (order: Order) =>
-  `SELECT team_id, provided_id, name, suspended_at, last_viewed_on, created_at, ${BYTES} ${RANGE[order]} ORDER BY ${ORDER[order]} LIMIT ?`;
-const SCANNED = { numbers: scanned("numbers"), ids: scanned("ids"), deleted: scanned("deleted") };
+/** Selects columns, given as a text or by their fields, of the groups in an order. */
+function selectInOrder(order: Order, what: string | Partial<Columns<UserGroup>>, filter: Filter = "all"): string {
+  const { table, range, by } = ORDERS[order];
+  const columns = typeof what === "string" ? what : selected(what, table);
+  return `SELECT ${columns} FROM ${table} WHERE ${range} ${FILTER[filter]} ORDER BY ${by} LIMIT ?`;
+}
+
 const LISTED_BY_TEAM_ID = {
-  existing: `SELECT ${LISTED_IN.numbers} FROM user_groups WHERE team_id = ?`,
-  deleted: `SELECT ${LISTED_IN.deleted} FROM deleted_groups WHERE team_id = ?`,
+  existing: `SELECT ${selected(LISTED, "user_groups")} FROM user_groups WHERE team_id = ?`,
+  deleted: `SELECT ${selected(LISTED, "deleted_groups")} FROM deleted_groups WHERE team_id = ?`,
 };
-const groupsOf = (order: Order, filter: Filter) =>
-  `SELECT ${LISTED_IN[order]} ${RANGE[order]} ${FILTER[filter]} ORDER BY ${ORDER[order]} LIMIT ?`;
 
 /** Where a page begins, and in which order it goes on: by number, or by id up to and without `end`. */
 export type ListRange = { order: "numbers" | "deleted"; start: number } | { order: "ids"; start: string; end: string };
@@ -132,10 +121,12 @@ export type CountedGroups = { examined: number; suspended: number; last: number;
 /** The SQL of user groups. It refuses nothing: a broken constraint is a bug of the caller and throws. */
 export class GroupStore {
   readonly #sql: SqlStorage;
+  readonly #deleted: Table<DeletedGroup>;
   #lastTeamId: number | undefined;
 
   constructor(sql: SqlStorage) {
     this.#sql = sql;
+    this.#deleted = new Table(sql, "deleted_groups", ["teamId", "providedId", "createdAt", "deletedAt"]);
   }
 
   findByProvidedId(providedId: string): UserGroup | undefined {
@@ -155,18 +146,13 @@ export class GroupStore {
     return row && toGroup(row);
   }
 
-  /** The name of the group with this number, if it exists or is deleted. */
+  /** The name of the group with this number, if it exists or is deleted. A purged one has none. */
   nameOf(teamId: number): string | undefined {
     return this.#sql.exec<{ name: string }>(NAME, teamId).toArray()[0]?.name;
   }
 
   has(providedId: string): boolean {
     return this.#sql.exec("SELECT 1 FROM user_groups WHERE provided_id = ?", providedId).toArray().length > 0;
-  }
-
-  /** Whether the group with this number exists or is deleted. A purged one is neither. */
-  isKept(teamId: number): boolean {
-    return this.#sql.exec(KEPT, teamId).toArray().length > 0;
   }
 
   /** Whether a group has this number, or may have had it. The numbers that a restore skips may have been used after its backup. */
@@ -176,17 +162,17 @@ export class GroupStore {
 
   /** The sizes of the first `count` groups of a range, without reading what is large in them. */
   sizes(range: ListRange, count: number): GroupSize[] {
-    return this.#sql.exec<GroupSize>(SIZES[range.order], ...boundsOf(range), count).toArray();
+    return this.#sql.exec<GroupSize>(selectInOrder(range.order, SIZE), ...boundsOf(range), count).toArray();
   }
 
   /** The first `count` groups of a range that pass the filter. */
   page(range: ListRange, filter: Filter, count: number): ListedGroup[] {
-    return this.#sql.exec<ListedGroup>(groupsOf(range.order, filter), ...boundsOf(range), count).toArray();
+    return this.#sql.exec<ListedGroup>(selectInOrder(range.order, LISTED, filter), ...boundsOf(range), count).toArray();
   }
 
   /** The first `count` groups of a range, with what a search examines of them. */
   scan(range: ListRange, count: number): ScannedGroup[] {
-    const rows = this.#sql.exec(SCANNED[range.order], ...boundsOf(range), count).raw<ScannedRow>();
+    const rows = this.#sql.exec(selectInOrder(range.order, SCANNED), ...boundsOf(range), count).raw<ScannedRow>();
     return Array.from(rows, ([teamId, providedId, name, suspendedAt, lastViewedOn, createdAt, bytes]) => ({
       teamId,
       providedId,
@@ -205,7 +191,7 @@ export class GroupStore {
 
   /** The first `count` groups from a number on with their secrets: of those that exist, or of the deleted ones. */
   whole(order: "numbers" | "deleted", start: number, count: number): UserGroup[] {
-    return [...this.#sql.exec(WHOLE[order], start, count).raw()].map(toGroup);
+    return [...this.#sql.exec(selectInOrder(order, COLUMNS), start, count).raw()].map(toGroup);
   }
 
   /** How many groups exist or are deleted. */
@@ -321,14 +307,8 @@ export class GroupStore {
   }
 
   /** The groups that were deleted first, at most `count`. */
-  oldestDeleted(count: number): (Pick<UserGroup, "teamId" | "providedId" | "createdAt"> & { deletedAt: number })[] {
-    return this.#sql
-      .exec<{ teamId: number; providedId: string; createdAt: number; deletedAt: number }>(
-        `SELECT team_id AS teamId, provided_id AS providedId, created_at AS createdAt, deleted_at AS deletedAt FROM deleted_groups
-          WHERE deleted_at > 0 ORDER BY deleted_at LIMIT ?`,
-        count,
-      )
-      .toArray();
+  oldestDeleted(count: number): DeletedGroup[] {
+    return this.#deleted.list("deleted_at > 0 ORDER BY deleted_at LIMIT ?", count);
   }
 
   /** The highest number that any group ever had, or 0. It is read once: nothing else writes this database. */
@@ -341,6 +321,8 @@ export class GroupStore {
     return this.#lastTeamId;
   }
 }
+
+type DeletedGroup = Pick<UserGroup, "teamId" | "providedId" | "createdAt"> & { deletedAt: number };
 
 type ScannedRow = [number, string, string, number | null, string | null, number, number];
 

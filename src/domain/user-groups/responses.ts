@@ -81,7 +81,8 @@ export class Responses {
   /** The response to the same call, if it was made before. Rows that a chore has not deleted yet do not count. */
   find(record: IdempotencyRecord | undefined): Result<StoredResponse | undefined, FailureOf<"idempotency_key_reused">> {
     const stored = record && this.#store.find(record.key);
-    if (!stored || stored.expiresAt <= Date.now() || !this.#groups.isKept(stored.teamId)) return ok(undefined);
+    if (!stored || stored.expiresAt <= Date.now() || this.#groups.nameOf(stored.teamId) === undefined)
+      return ok(undefined);
     return sameBytes(stored.request, record.request) ? ok(stored) : fail({ code: "idempotency_key_reused" });
   }
 
