@@ -31,16 +31,16 @@ export class Erasures {
   readonly chore: Chore = {
     name: "erase environments",
     dueAt: () => {
-      const markedAt = this.#environments.firstErasedAt();
-      return markedAt === undefined ? undefined : Math.max(markedAt + ERASE_RETRY_SECONDS * 1000, this.#retryAt);
+      const markedAt = this.#environments.erased()[0]?.erasedAt;
+      return markedAt ? Math.max(markedAt + ERASE_RETRY_SECONDS * 1000, this.#retryAt) : undefined;
     },
     run: () => undefined,
   };
 
   /** Erases all marked environments, for the alarm. Never rejects. Returns whether there were any. */
   async finishAll(): Promise<boolean> {
-    const names = this.#environments.erased();
-    for (const name of names) {
+    const erased = this.#environments.erased();
+    for (const { name } of erased) {
       try {
         await this.finish(name);
       } catch (error) {
@@ -52,7 +52,7 @@ export class Erasures {
         });
       }
     }
-    return names.length > 0;
+    return erased.length > 0;
   }
 
   async #erase(name: string): Promise<void> {

@@ -23,14 +23,9 @@ export class EnvironmentStore {
     this.#sql.exec("UPDATE environments SET erased_at = ? WHERE name = ?", now, name);
   }
 
-  /** The names of those that are marked as erased. */
-  erased(): string[] {
-    return this.#environments.list("erased_at IS NOT NULL ORDER BY erased_at").map(({ name }) => name);
-  }
-
-  /** The earliest mark, in milliseconds since 1970. */
-  firstErasedAt(): number | undefined {
-    return this.#marked.find("erased_at IS NOT NULL ORDER BY erased_at")?.erasedAt ?? undefined;
+  /** Those that are marked as erased, the earliest mark first. */
+  erased(): (StoredEnvironment & { erasedAt: number | null })[] {
+    return this.#marked.list("erased_at IS NOT NULL ORDER BY erased_at");
   }
 
   /** Deletes an environment that is marked as erased. */
