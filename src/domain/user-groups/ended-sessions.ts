@@ -1,15 +1,12 @@
 import { ENDED_SESSION_SECONDS, ENDED_SESSIONS_MAX, ENDED_SESSIONS_PER_SWEEP_MAX } from "../../../common/limits.ts";
-import type { EndedSession, EventDetails, StoredEvent } from "../../records.ts";
+import type { EndedSession, StoredEvent } from "../../records.ts";
 import { EndedSessionStore } from "../../storage/ended-session-store.ts";
 import type { Chore } from "../chores.ts";
-import type { Author } from "../credentials/caller.ts";
+import type { Author, PresentedSession } from "../credentials/caller.ts";
 import type { ChangeLog } from "../feed/change-log.ts";
 
-/** The claims by which a session can be ended. `seq` is the number of the newest event when it was minted. */
-export type EndableSession = { id: string; teamId: number; viewerId?: string | undefined; seq: number };
-
-/** What ends: one session, or all of a person in a group. */
-export type Ended = { sessionId: string } | { viewerId: string };
+/** What ends, as its event says: one session, or all of a person in a group. */
+export type Ended = { session_id: string } | { viewer_id: string };
 type GroupName = { teamId: number; providedId: string };
 
 /**
@@ -28,7 +25,7 @@ export class EndedSessions {
   }
 
   /** The end of the session, or else that of all of its person's so far. */
-  endOf({ id, teamId, viewerId, seq }: EndableSession): EndedSession | undefined {
+  endOf({ id, teamId, viewerId, seq }: Omit<PresentedSession, "generation" | "keyId">): EndedSession | undefined {
     const ended = this.#store.find(id);
     if (ended || viewerId === undefined) return ended;
     const ofPerson = this.#store.find(nameOfPerson(teamId, viewerId));
@@ -53,7 +50,7 @@ export class EndedSessions {
     const id = this.#changes.newestId + 1;
     const name = nameOf(group.teamId, ended);
     const isNew = this.#store.find(name) === undefined;
-    const event = { type: "viewer_sessions.ended", group, details: detailsOf(ended) } as const;
+    const event = { type: "viewer_sessions.ended", group, details: ended } as const;
     this.#changes.commit(author, event, () => this.#store.put({ id, name, endedAt: now }));
     if (this.#count !== undefined && isNew) this.#count += 1;
     this.#changes.schedule(now + ENDED_SESSION_SECONDS * 1000);
@@ -76,13 +73,9 @@ export class EndedSessions {
 
 const forgottenAt = ({ endedAt }: EndedSession): number => endedAt + ENDED_SESSION_SECONDS * 1000;
 
-/** The details of the event of an end. */
-const detailsOf = (ended: Ended): EventDetails =>
-  "sessionId" in ended ? { session_id: ended.sessionId } : { viewer_id: ended.viewerId };
-
 /** The name by which an end is stored. */
 const nameOf = (teamId: number, ended: Ended): string =>
-  "sessionId" in ended ? ended.sessionId : nameOfPerson(teamId, ended.viewerId);
+  "session_id" in ended ? ended.session_id : nameOfPerson(teamId, ended.viewer_id);
 
 /** The stored name of the session or person that an event has ended; `undefined` for all sessions of a group. */
 export const nameOfEnded = ({ teamId, details }: Pick<StoredEvent, "teamId" | "details">): string | undefined => {

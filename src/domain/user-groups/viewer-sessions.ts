@@ -86,7 +86,7 @@ export class ViewerSessions {
     const group = this.#find(named);
     if (!group) return fail({ code: "user_group_not_found" });
     if (viewerId === undefined) this.#parts.groups.endSessions(author, group);
-    else this.#endFirstWithRoom(author, group, [{ viewerId }]);
+    else this.#endFirstWithRoom(author, group, [{ viewer_id: viewerId }]);
     return ok(undefined);
   }
 
@@ -97,11 +97,11 @@ export class ViewerSessions {
 
   #endOne(author: Author, session: PresentedSession): void {
     const { groups } = this.#parts;
-    const { id: sessionId, teamId, generation, viewerId } = session;
+    const { id, teamId, generation, viewerId: viewer_id } = session;
     // A deleted group can be restored, and its sessions with it.
     const group = groups.find(teamId) ?? groups.findDeleted(teamId);
     if (group && this.#isValid(session) && snapshotFor(group, { generation }, Date.now()))
-      this.#endFirstWithRoom(author, group, [{ sessionId }, ...(viewerId === undefined ? [] : [{ viewerId }])]);
+      this.#endFirstWithRoom(author, group, [{ session_id: id }, ...(viewer_id === undefined ? [] : [{ viewer_id }])]);
   }
 
   /** Ends the first of these for which there is room, or else all sessions of the group. Those of a deleted group cannot end so. */
