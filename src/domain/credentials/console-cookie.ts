@@ -1,7 +1,7 @@
 import { CONSOLE_COOKIE_BYTES, DAY_MS, MAC_BYTES } from "../../../common/limits.ts";
 import { fromBase64url, toBase64url } from "../bytes.ts";
 import type { PresentedConsoleSession } from "./caller.ts";
-import { hashOf, type SigningRing } from "./credential.ts";
+import { hashOf, macOf, newNonce, type SigningRing } from "./credential.ts";
 
 /**
  * The cookie of a console session: `<signing key id>.<32 random bytes>.<MAC>`, where the MAC is HMAC-SHA-256, cut to 128 bits. So a
@@ -10,7 +10,7 @@ import { hashOf, type SigningRing } from "./credential.ts";
  */
 const COOKIE = /^([\w-]{1,32})\.([\w-]{43})(?:\.([\w-]{1,400}))?\.([\w-]{22})$/;
 
-/** What is signed begins with a word of its own. No credential begins with one of these, so no signature counts as another. */
+/** The first word of each text under a MAC. No credential begins with one, so no MAC counts for another. */
 type Purpose =
   | "console-cookie"
   | "console-company-cookie"
@@ -24,15 +24,13 @@ const utf8Text = new TextDecoder();
 /** A session of the console as the Worker knows it from its cookie. With an `email`, it needs an assertion for that address. */
 export type ConsoleSession = PresentedConsoleSession & { signingId: string; email?: string };
 
-async function macOf(ring: SigningRing, signingId: string, purpose: Purpose, text: string) {
-  const key = ring.keys.get(signingId);
-  return key && crypto.subtle.sign("HMAC", key, utf8.encode(`${purpose} ${text}`));
-}
+const macFor = (ring: SigningRing, signingId: string, purpose: Purpose, text: string) =>
+  macOf(ring, signingId, utf8.encode(`${purpose} ${text}`));
 
 /** A MAC as a text. It is empty if the ring lacks the key. */
 async function signatureOf(ring: SigningRing, signingId: string, purpose: Purpose, text: string): Promise<string> {
-  const mac = await macOf(ring, signingId, purpose, text);
-  return mac ? toBase64url(new Uint8Array(mac).subarray(0, MAC_BYTES)) : "";
+  const mac = await macFor(ring, signingId, purpose, text);
+  return mac ? toBase64url(mac.subarray(0, MAC_BYTES)) : "";
 }
 
 /**
@@ -63,11 +61,11 @@ export async function verifyConsoleCookie(
   const text = address === undefined ? secret : `${secret}.${address}`;
   if (!sameText(await cookieSignature(ring, signingId, text), signature)) return undefined;
   const bootstrapMac =
-    operatorToken === undefined ? undefined : await macOf(ring, signingId, "console-bootstrap", operatorToken);
+    operatorToken === undefined ? undefined : await macFor(ring, signingId, "console-bootstrap", operatorToken);
   return {
     signingId,
     sessionHash: await hashOf(utf8.encode(secret)),
-    bootstrapMac: bootstrapMac ?? null,
+    bootstrapMac: bootstrapMac?.buffer ?? null,
     ...(address !== undefined && { email: utf8Text.decode(fromBase64url(address)) }),
   };
 }
@@ -104,7 +102,7 @@ const FORM_ID = /^[\w-]{22}$/;
  * forgotten first. Release 1.0.0 takes such ids too. Its own are random, and nearly all of them are lower.
  */
 function newFormId(now: number): string {
-  const id = crypto.getRandomValues(new Uint8Array(MAC_BYTES));
+  const id = newNonce();
   new DataView(id.buffer).setBigUint64(0, 0xffff_0000_0000_0000n | BigInt(now));
   return toBase64url(id);
 }

@@ -206,7 +206,8 @@ function readFields(body: Uint8Array<ArrayBuffer>) {
   };
 }
 
-async function macOf(ring: SigningRing, signingId: string, bytes: Uint8Array<ArrayBuffer>) {
+/** The MAC of bytes under a key of the ring, if the ring has it. */
+export async function macOf(ring: SigningRing, signingId: string, bytes: Uint8Array) {
   const key = ring.keys.get(signingId);
   return key && new Uint8Array(await crypto.subtle.sign("HMAC", key, bytes));
 }

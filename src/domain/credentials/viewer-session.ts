@@ -150,15 +150,15 @@ async function sessionKeysOf(ring: SigningRing): Promise<readonly SessionKey[]> 
   return ring.sessionKeys;
 }
 
-/** The claims that RFC 7519, section 4.1, registers and a session does not have. */
-const REGISTERED = ["nbf"];
-
 /** The beginning of the names of all claims that later releases mint. */
 const FUTURE_CLAIM = "ug_";
 
-/** Whether an integrator may add a claim of this name: no release reads it, and no verifier restricts the session by it. */
+/**
+ * Whether an integrator may add a claim of this name: no release reads it, and no verifier restricts the session by it. `nbf` is the only
+ * claim that RFC 7519, section 4.1, registers and a session does not have.
+ */
 export const isFreeClaim = (name: string): boolean =>
-  !CLAIMS.includes(name) && !REGISTERED.includes(name) && !name.startsWith(FUTURE_CLAIM);
+  !CLAIMS.includes(name) && name !== "nbf" && !name.startsWith(FUTURE_CLAIM);
 
 const payloadOf = (claims: SessionClaims): Payload => ({
   ...claims.extraClaims,
