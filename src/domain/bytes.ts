@@ -1,5 +1,12 @@
 import { attempt } from "../../common/attempt.ts";
 
+export const utf8 = new TextEncoder();
+
+/** Throws for bytes that are not UTF-8. */
+export const utf8Text = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
+
+export const sha256 = (bytes: BufferSource): Promise<ArrayBuffer> => crypto.subtle.digest("SHA-256", bytes);
+
 /** Bytes as base64url without padding (RFC 4648, section 5), as credentials, sessions and MACs are written. */
 export const toBase64url = (bytes: Uint8Array): string => bytes.toBase64({ alphabet: "base64url", omitPadding: true });
 
@@ -7,7 +14,7 @@ export const toBase64url = (bytes: Uint8Array): string => bytes.toBase64({ alpha
 export const fromBase64url = (text: string): Uint8Array<ArrayBuffer> =>
   Uint8Array.fromBase64(text, { alphabet: "base64url" });
 
-/** The bytes of base64url, if it is spelled as this service spells them. */
+/** The bytes of base64url in its only spelling: without padding and stray bits. */
 export function ownBase64url(text: string): Uint8Array<ArrayBuffer> | undefined {
   const bytes = attempt(() => fromBase64url(text));
   return bytes && toBase64url(bytes) === text ? bytes : undefined;

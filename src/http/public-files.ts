@@ -2,6 +2,7 @@ import { ANSWER_HELD_BYTES_MIN } from "../../common/limits.ts";
 import { MOVED_PAGES } from "../../common/moved-pages.ts";
 import { hasConsole } from "../../common/settings/settings.ts";
 import { version } from "../../package.json";
+import { utf8 } from "../domain/bytes.ts";
 import type { AppEnv, RequestContext } from "./app-env.ts";
 import { CONSOLE } from "./console/paths.ts";
 import { Hono } from "./hono.ts";
@@ -200,6 +201,6 @@ async function respondWithExamples(
   if (found.status === 304) return new Response(null, { status: 304, headers: all });
   const text = (await found.text()).replaceAll(EXAMPLE_ORIGIN, origin);
   if (c.req.method !== "HEAD") return respondWithText(c, text, Object.fromEntries(all));
-  all.set("Content-Length", String(new TextEncoder().encode(text).length));
+  all.set("Content-Length", String(utf8.encode(text).length));
   return new Response(null, { headers: all });
 }

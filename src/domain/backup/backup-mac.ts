@@ -1,4 +1,4 @@
-import { toBase64url } from "../bytes.ts";
+import { toBase64url, utf8 } from "../bytes.ts";
 import type { SigningRing } from "../credentials/credential.ts";
 import { deriveBytes } from "../credentials/session-key.ts";
 
@@ -15,8 +15,6 @@ const INFOS: Record<Purpose, string> = {
 };
 const KEY_BYTES = 32;
 const HMAC = { name: "HMAC", hash: "SHA-256" };
-
-const utf8 = new TextEncoder();
 
 /** The MAC of a text in base64url; `undefined` if the ring has no key with this id. */
 async function backupMac(

@@ -11,7 +11,7 @@ import {
 } from "../../../common/limits.ts";
 import { fail, ok, type Result } from "../../../common/result.ts";
 import type { Sso } from "../../../common/settings/settings.ts";
-import { fromBase64url } from "../bytes.ts";
+import { fromBase64url, utf8, utf8Text } from "../bytes.ts";
 import { isObject } from "../json.ts";
 import { normalizeEmail } from "./operators.ts";
 
@@ -55,9 +55,6 @@ const isAlgorithm = (value: unknown): value is Algorithm =>
   typeof value === "string" && Object.hasOwn(ALGORITHMS, value);
 
 const COMPACT = /^([\w-]+)\.([\w-]+)\.([\w-]+)$/;
-const utf8 = new TextEncoder();
-const utf8Text = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
-
 /**
  * Reads an assertion at the time `now`, in milliseconds since 1970. Everything but its signature is checked, so that only an assertion
  * for this service makes it look for a key. A failure says what is wrong, for the log.

@@ -1,7 +1,7 @@
 import { CONSOLE_COOKIE_BYTES, DAY_MS, MAC_BYTES } from "../../../common/limits.ts";
-import { fromBase64url, toBase64url } from "../bytes.ts";
+import { fromBase64url, sha256, toBase64url, utf8, utf8Text } from "../bytes.ts";
 import type { PresentedConsoleSession } from "./caller.ts";
-import { hashOf, macOf, newNonce, type SigningRing } from "./credential.ts";
+import { macOf, newNonce, type SigningRing } from "./credential.ts";
 
 /**
  * The cookie of a console session: `<signing key id>.<32 random bytes>.<MAC>`, where the MAC is HMAC-SHA-256, cut to 128 bits. So a
@@ -17,9 +17,6 @@ type Purpose =
   | "console-bootstrap"
   | "console-form"
   | "console-form-origin";
-
-const utf8 = new TextEncoder();
-const utf8Text = new TextDecoder();
 
 /** A session of the console as the Worker knows it from its cookie. With an `email`, it needs an assertion for that address. */
 export type ConsoleSession = PresentedConsoleSession & { signingId: string; email?: string };
@@ -64,7 +61,7 @@ export async function verifyConsoleCookie(
     operatorToken === undefined ? undefined : await macFor(ring, signingId, "console-bootstrap", operatorToken);
   return {
     signingId,
-    sessionHash: await hashOf(utf8.encode(secret)),
+    sessionHash: await sha256(utf8.encode(secret)),
     bootstrapMac: bootstrapMac?.buffer ?? null,
     ...(address !== undefined && { email: utf8Text.decode(fromBase64url(address)) }),
   };

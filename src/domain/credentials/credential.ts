@@ -1,7 +1,7 @@
 import { directoryName, ENVIRONMENT_TAGS, type Environment, tagWord } from "../../../common/environment.ts";
 import { MAC_BYTES, MINTED_TOKENS_MAX, NONCE_BYTES, VERIFIED_CREDENTIALS_MAX } from "../../../common/limits.ts";
 import type { SigningKey } from "../../../common/settings/signing-keys.ts";
-import { concat, ownBase64url, toBase64url } from "../bytes.ts";
+import { concat, ownBase64url, sha256, toBase64url, utf8 } from "../bytes.ts";
 import { importSeed, type SessionKey, type SessionSeed } from "./session-key.ts";
 import { VerifiedSessions } from "./verified-sessions.ts";
 
@@ -68,14 +68,10 @@ const TAG_WORDS = [...TAGS.keys()].join("|");
 const CREDENTIAL = new RegExp(`^(?:(ug[kt])_(${TAG_WORDS})_([\\w-]{60,154})|ugo_([\\w-]{59,100}))$`);
 const HMAC = { name: "HMAC", hash: "SHA-256" };
 
-const utf8 = new TextEncoder();
 const ascii = new TextDecoder();
 
 /** 128 random bits. */
 export const newNonce = (): Uint8Array<ArrayBuffer> => crypto.getRandomValues(new Uint8Array(NONCE_BYTES));
-
-/** The SHA-256 of a nonce, which is all that is stored of a key's nonce. */
-export const hashOf = (nonce: BufferSource): Promise<ArrayBuffer> => crypto.subtle.digest("SHA-256", nonce);
 
 /** Compares nonces or hashes in constant time. */
 export const sameBytes = (one: ArrayBuffer, other: BufferSource): boolean =>
@@ -188,7 +184,7 @@ async function verify(ring: SigningRing, credential: string): Promise<VerifiedCl
   if (tag === undefined && workspace !== "") return undefined;
   if (tag !== undefined && prefix === PREFIXES.token)
     return { ...verified, kind: "token", environment: { workspace, tag } };
-  const key = { ...verified, nonceHash: await hashOf(nonce) };
+  const key = { ...verified, nonceHash: await sha256(nonce) };
   return tag === undefined
     ? { ...key, kind: "operator_key" }
     : { ...key, kind: "api_key", environment: { workspace, tag } };

@@ -1,5 +1,5 @@
 import { SESSION_KEY } from "../../../common/session-key-derivation.ts";
-import { toBase64url } from "../bytes.ts";
+import { sha256, toBase64url, utf8 } from "../bytes.ts";
 
 /** What a key pair of viewer sessions is derived from: a signing key, as a key of HKDF. */
 export type SessionSeed = CryptoKey;
@@ -19,8 +19,6 @@ export type SessionKey = {
 /** PKCS #8 (RFC 5958) of an ECPrivateKey (RFC 5915) on P-256 without its public part, in hex, up to the scalar. */
 const PKCS8_START = "3041020100301306072a8648ce3d020106082a8648ce3d030107042730250201010420";
 const ECDSA = { name: "ECDSA", namedCurve: "P-256" };
-
-const utf8 = new TextEncoder();
 
 /** Imports a signing key as the seed of a key pair. */
 export const importSeed = (signingKey: Uint8Array<ArrayBuffer>): Promise<SessionSeed> =>
@@ -61,5 +59,5 @@ async function pkcs8Of(seed: SessionSeed): Promise<Uint8Array<ArrayBuffer>> {
 /** The name of a public key (RFC 7638): a hash of exactly these members, in this order. */
 async function thumbprintOf({ crv, kty, x, y }: Omit<PublicJwk, "kid" | "alg" | "use">): Promise<string> {
   const members = utf8.encode(JSON.stringify({ crv, kty, x, y }));
-  return toBase64url(new Uint8Array(await crypto.subtle.digest("SHA-256", members)));
+  return toBase64url(new Uint8Array(await sha256(members)));
 }

@@ -12,7 +12,7 @@ import {
   TEXT_UNITS_MAX,
 } from "../../../common/limits.ts";
 import { normalizeOrigin } from "../../../common/origin.ts";
-import { ownBase64url, toBase64url } from "../bytes.ts";
+import { ownBase64url, toBase64url, utf8, utf8Text } from "../bytes.ts";
 import { isObject } from "../json.ts";
 import { isSessionContent } from "../user-groups/published-content.ts";
 import type { SigningRing } from "./credential.ts";
@@ -57,9 +57,6 @@ type Payload = {
 const SESSION = /^(eyJ[\w-]+)\.([\w-]+)\.([\w-]{86})$/;
 const ES256 = { name: "ECDSA", hash: "SHA-256" };
 const UUID = /^[\da-f]{8}-[\da-f]{4}-4[\da-f]{3}-[89ab][\da-f]{3}-[\da-f]{12}$/;
-
-const utf8 = new TextEncoder();
-const utf8Text = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
 /** The public keys of the whole ring, as a JWK Set (RFC 7517, section 5), each once: verifiers refuse two keys of one `kid`. */
 export async function jwksOf(ring: SigningRing): Promise<{ keys: PublicJwk[] }> {

@@ -1,5 +1,6 @@
 import { QUERY_PARAMETERS_BYTES_MAX, QUERY_PARAMETERS_MAX } from "../../../common/limits.ts";
 import { fail, ok, type Result } from "../../../common/result.ts";
+import { utf8 } from "../bytes.ts";
 import type { FailureOf } from "../failure.ts";
 import type { BoundPiece, BoundVariable } from "./clauses.ts";
 import type { PlaceholderStyle } from "./tokens.ts";
@@ -10,8 +11,6 @@ export type BindFailure = FailureOf<
 
 type Params = unknown[] | Record<string, unknown>;
 type Parameters = { values: unknown[]; bytes: number };
-
-const utf8 = new TextEncoder();
 
 /** The styles whose placeholders have numbers. */
 const NUMBERED: readonly PlaceholderStyle[] = ["$1", "@p1", "{p1:String}"];

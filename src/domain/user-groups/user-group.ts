@@ -10,6 +10,7 @@ import type {
   RotatedGroup,
   UserGroup,
 } from "../../records.ts";
+import { utf8 } from "../bytes.ts";
 import { newNonce, sameBytes } from "../credentials/credential.ts";
 import type { FailureOf } from "../failure.ts";
 
@@ -126,8 +127,6 @@ function suspensionOf(
 /** The published names of the fields whose content differs. */
 export const changedFields = (before: GroupContent, after: GroupContent): string[] =>
   CONTENT_FIELDS.filter((field) => before[field] !== after[field]).map((field) => COLUMNS[field]);
-
-const utf8 = new TextEncoder();
 
 /** The size in UTF-8 of what a group's owner can make it hold. */
 export const bytesOf = (group: GroupContent): number =>

@@ -1,7 +1,8 @@
 import type { Environment } from "../../../common/environment.ts";
 import { fail, ok, type Result } from "../../../common/result.ts";
+import { sha256 } from "../../domain/bytes.ts";
 import type { By } from "../../domain/credentials/caller.ts";
-import { hashOf, mintCredential, newNonce } from "../../domain/credentials/credential.ts";
+import { mintCredential, newNonce } from "../../domain/credentials/credential.ts";
 import type { KeyDraft } from "../../domain/credentials/keys.ts";
 import { NO_KEY_HASH } from "../../domain/credentials/operators.ts";
 import { type Grant, toRights } from "../../domain/credentials/rights.ts";
@@ -107,7 +108,7 @@ async function issueCredential<Refusal>(
   store: (nonceHash: ArrayBuffer) => Promise<Result<StoredKey, Refusal>>,
 ): Promise<Result<IssuedKey, Refusal>> {
   const nonce = newNonce();
-  const stored = await store(await hashOf(nonce));
+  const stored = await store(await sha256(nonce));
   if (!stored.ok) return stored;
   const text = await mintCredential(c.get("ring"), { ...claim, id: stored.value.id, nonce });
   return ok({ stored: stored.value, text });

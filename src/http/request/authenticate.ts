@@ -3,6 +3,7 @@ import { attempt } from "../../../common/attempt.ts";
 import { AUTHORIZATION_WORDS_MAX, OPERATOR_TOKEN_UNITS_MIN } from "../../../common/limits.ts";
 import { fail, ok, type Result } from "../../../common/result.ts";
 import { readSetting, settingOr } from "../../../common/settings/settings.ts";
+import { sha256, utf8 } from "../../domain/bytes.ts";
 import { importRing, type SigningRing, verifyCredential } from "../../domain/credentials/credential.ts";
 import { verifySession } from "../../domain/credentials/viewer-session.ts";
 import type { FailureOf } from "../../domain/failure.ts";
@@ -91,7 +92,7 @@ async function unsignedCredential(c: RequestContext<AppEnv>, text: string): Prom
 /** Compares hashes, so that the time it takes depends neither on the content nor on the length. */
 export async function isOperatorToken(env: Env, text: string): Promise<boolean> {
   const operatorToken = usableOperatorToken(env);
-  const digest = (each: string) => crypto.subtle.digest("SHA-256", new TextEncoder().encode(each));
+  const digest = (each: string) => sha256(utf8.encode(each));
   return operatorToken !== undefined && crypto.subtle.timingSafeEqual(await digest(operatorToken), await digest(text));
 }
 

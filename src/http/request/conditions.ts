@@ -1,5 +1,6 @@
 import { createMiddleware } from "hono/factory";
 import { IDEMPOTENCY_KEY_UNITS_MAX } from "../../../common/limits.ts";
+import { sha256, utf8 } from "../../domain/bytes.ts";
 import { type IfMatch, parseIfMatch } from "../../domain/user-groups/entity-tag.ts";
 import type { Conditions, IdempotencyRecord } from "../../domain/user-groups/responses.ts";
 import type { CallEnv, CallerEnv, RequestContext } from "../app-env.ts";
@@ -7,9 +8,7 @@ import { refuseField } from "../response/failures.ts";
 
 const VISIBLE_ASCII = new RegExp(`^[\\x21-\\x7e]{1,${IDEMPOTENCY_KEY_UNITS_MAX}}$`);
 
-const utf8 = new TextEncoder();
-
-const digest = (text: string): Promise<ArrayBuffer> => crypto.subtle.digest("SHA-256", utf8.encode(text));
+const digest = (text: string): Promise<ArrayBuffer> => sha256(utf8.encode(text));
 
 type IfMatchEnv = CallEnv & { Variables: { ifMatch: IfMatch | undefined } };
 

@@ -1,6 +1,5 @@
 import { LARGE_ANSWER_BYTES_MIN, LARGE_ANSWERS_BYTES_MAX, LARGE_ANSWERS_SECONDS } from "../../../common/limits.ts";
-
-const utf8 = new TextEncoder();
+import { utf8 } from "../../domain/bytes.ts";
 
 /**
  * Counts the large answers of each environment in the last seconds. The Worker cannot see what a client has read, so the bound is on what is

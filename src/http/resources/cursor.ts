@@ -1,5 +1,5 @@
 import { attempt } from "../../../common/attempt.ts";
-import { fromBase64url, toBase64url } from "../../domain/bytes.ts";
+import { fromBase64url, toBase64url, utf8, utf8Text } from "../../domain/bytes.ts";
 import type { FeedPosition } from "../../domain/feed/event.ts";
 import type { HistoryPosition } from "../../domain/feed/group-history.ts";
 import type { PageStart } from "../../domain/user-groups/group-page.ts";
@@ -9,9 +9,6 @@ const VERSION = 2;
 
 const EVENTS = "events";
 const HISTORY = "history";
-
-const utf8 = new TextEncoder();
-const text = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
 /** Where a list continues: at a number, in a search or none, or with a prefix at an id. */
 export type Cursor = { start: PageStart; prefix: string | undefined; search: string | undefined };
@@ -23,7 +20,7 @@ const encode = (...parts: unknown[]): string => toBase64url(utf8.encode(JSON.str
 
 /** The parts of a cursor; none of a text that is no list in JSON. */
 function partsOf(cursor: string): unknown[] {
-  const [, ...parts] = attempt(() => [...JSON.parse(text.decode(fromBase64url(cursor)))]) ?? [];
+  const [, ...parts] = attempt(() => [...JSON.parse(utf8Text.decode(fromBase64url(cursor)))]) ?? [];
   return parts;
 }
 

@@ -4,6 +4,7 @@ import { attempt } from "../../../../common/attempt.ts";
 import { parseExact } from "../../../../common/exact-json.ts";
 import { BODY_BYTES_MAX, BODY_PARSED_AT_ONCE_BYTES_MAX } from "../../../../common/limits.ts";
 import { fail, type Result } from "../../../../common/result.ts";
+import { utf8Text } from "../../../domain/bytes.ts";
 import type { FailureOf } from "../../../domain/failure.ts";
 import { isObject } from "../../../domain/json.ts";
 import type { CallContext, CallEnv } from "../../app-env.ts";
@@ -11,8 +12,6 @@ import { refuseRequest } from "../../response/failures.ts";
 import { inTurn } from "../long-work.ts";
 import { isOfType } from "./body-bytes.ts";
 import { bounded, validate } from "./validate.ts";
-
-const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
 /**
  * Parses the body, whose bytes were read before the caller was admitted, as JSON of `schema`, for `c.req.valid("json")`; a merge
@@ -53,7 +52,7 @@ function parseBody<Schema extends z.ZodMiniType>(
   isOptional: boolean,
 ): Result<z.output<Schema>, FailureOf<"body_required" | "malformed_json" | "invalid_body">> {
   if (bytes.byteLength === 0) return isOptional ? validate(schema, {}) : fail({ code: "body_required" });
-  const text = attempt(() => utf8.decode(bytes));
+  const text = attempt(() => utf8Text.decode(bytes));
   // Only an object has fields with issues. It begins after JSON's blanks (RFC 8259, section 2).
   if (text === undefined || !/^[ \t\n\r]*\{/.test(text)) return fail({ code: "malformed_json" });
   const { value, issues } = parseExact(text);

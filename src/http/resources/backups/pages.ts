@@ -5,7 +5,7 @@ import { fail, ok, type Result } from "../../../../common/result.ts";
 import { version } from "../../../../package.json";
 import type { BackupItem, BackupPage, BackupPosition } from "../../../domain/backup/backup.ts";
 import { signForBackup, verifyBackupMac } from "../../../domain/backup/backup-mac.ts";
-import { concat, fromBase64url, toBase64url } from "../../../domain/bytes.ts";
+import { concat, fromBase64url, sha256, toBase64url, utf8, utf8Text } from "../../../domain/bytes.ts";
 import type { SigningRing } from "../../../domain/credentials/credential.ts";
 import type { FailureOf } from "../../../domain/failure.ts";
 import { isObject } from "../../../domain/json.ts";
@@ -27,9 +27,6 @@ const SIGNING_ID_UNITS_SHOWN = 32;
 
 /** The name of the registry's backup in cursors. No environment has it. */
 const REGISTRY = "registry";
-
-const utf8 = new TextEncoder();
-const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
 /** Where a backup continues: the number of its next page, the hash of the last one, and the position in the tables. */
 export type BackupCursor = { number: number; sha256: string; position: BackupPosition };
@@ -56,7 +53,7 @@ export async function parseCursor(cursor: string, { environment, ring }: Source)
   const [text = "", signingId = "", mac = "", ...more] = cursor.split(".");
   if (more.length > 0 || !(await verifyBackupMac(ring, { signingId, mac }, "cursor", text))) return undefined;
   // Its MAC is valid, so a service with this key has written it, perhaps one of another release.
-  const content = decoder.decode(fromBase64url(text));
+  const content = utf8Text.decode(fromBase64url(text));
   const [format, , name, number, sha256, incarnation, seq, table, start, counts] = JSON.parse(content);
   if (format !== FORMAT || name !== nameOf(environment)) return undefined;
   return { number, sha256, position: { incarnation, seq, table, start, counts } };
@@ -64,7 +61,7 @@ export async function parseCursor(cursor: string, { environment, ring }: Source)
 
 /** The hash of a page: the SHA-256 of the previous page's hash, as text, and of this page's bytes. Page 1 has no previous hash. */
 const hashOf = async (previous: string, bytes: Uint8Array): Promise<string> =>
-  new Uint8Array(await crypto.subtle.digest("SHA-256", concat(utf8.encode(previous), bytes))).toHex();
+  new Uint8Array(await sha256(concat(utf8.encode(previous), bytes))).toHex();
 
 /** Encodes a page as NDJSON. `after` is the cursor of the request; without it, the page is the first one. */
 export async function pageText(
@@ -141,7 +138,7 @@ type Destination = Source & { isUnsigned: boolean };
 
 /** Splits a page into its lines, and parses the last one. Refuses a page that is not UTF-8, or was cut. */
 export function readPage(body: Uint8Array): Result<SentPage, Invalid> {
-  const text = attempt(() => decoder.decode(body));
+  const text = attempt(() => utf8Text.decode(body));
   if (text === undefined) return fail(invalid(1, "The page is not UTF-8."));
   if (text.startsWith("\ufeff")) return fail(invalid(1, "The page begins with a byte order mark (BOM, U+FEFF)."));
   const lines = text.split("\n");

@@ -11,6 +11,7 @@ import {
 } from "../../../../common/content.ts";
 import type { EnvironmentTag } from "../../../../common/environment.ts";
 import { BODY_BYTES_MAX, TEXT_UNITS_MAX } from "../../../../common/limits.ts";
+import { utf8 } from "../../../domain/bytes.ts";
 import { purgeAtOf } from "../../../domain/days.ts";
 import type { ShownGroup } from "../../../domain/feed/endings.ts";
 import { isObject } from "../../../domain/json.ts";
@@ -181,8 +182,6 @@ export function viewBody(group: GroupSnapshot, tag: EnvironmentTag) {
   const { name, provided_id, properties, ...content } = publishedContent(group);
   return { team_id: group.teamId, name, provided_id, properties, ...content, api_environment_tag: tag };
 }
-
-const utf8 = new TextEncoder();
 
 /**
  * The answer to a list, as JSON. Groups are encoded one by one, and `mapping` and `properties` are copied as stored JSON text:

@@ -5,12 +5,11 @@ import {
   QUERY_VALUES_MAX,
   SQL_TEMPLATE_BYTES_MAX,
 } from "../../../../common/limits.ts";
+import { utf8 } from "../../../domain/bytes.ts";
 import { isObject } from "../../../domain/json.ts";
 import { PLACEHOLDER_STYLES } from "../../../domain/sql/tokens.ts";
 import { type QueryValue, VALUE_NAME } from "../../../domain/sql/variables.ts";
 import { Audience, lazy, type Payload, refuseValue, transformed } from "../fields.ts";
-
-const utf8 = new TextEncoder();
 
 /** GET /api/viewer */
 export const ViewerQuery = lazy(() => z.strictObject({ audience: z.optional(Audience()) }));

@@ -1,6 +1,7 @@
 import { env } from "cloudflare:workers";
 import { describe, expect, it, vi } from "vitest";
-import { hashOf, mintCredential } from "../../../../src/domain/credentials/credential.ts";
+import { sha256 } from "../../../../src/domain/bytes.ts";
+import { mintCredential } from "../../../../src/domain/credentials/credential.ts";
 import { REGISTRY_NAME } from "../../../../src/domain/placement.ts";
 import { backUp, rehashed, restore, restorePage, wipe } from "../../../support/backups.ts";
 import { call, codeOf } from "../../../support/client.ts";
@@ -129,7 +130,7 @@ describe("an operator without a key", () => {
       sql.exec<{ hash: ArrayBuffer }>("SELECT nonce_hash AS hash FROM operators").one(),
     );
     for (const nonce of [new Uint8Array(16), new Uint8Array(16).fill(255), new Uint8Array(stored.hash).slice(0, 16)]) {
-      expect(new Uint8Array(await hashOf(nonce))).not.toEqual(new Uint8Array(stored.hash));
+      expect(new Uint8Array(await sha256(nonce))).not.toEqual(new Uint8Array(stored.hash));
       const key = await mintCredential(ring, { kind: "operator_key", id: 1, nonce });
       expect(codeOf(await call("GET", "/api/operators", { credential: key }))).toEqual([401, "unauthenticated"]);
     }

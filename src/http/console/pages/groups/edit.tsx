@@ -3,6 +3,7 @@ import { CONTENT, CONTENT_FIELDS, type ContentField } from "../../../../../commo
 import type { Issue } from "../../../../../common/issue.ts";
 import { BODY_BYTES_MAX } from "../../../../../common/limits.ts";
 import { fail, ok, type Result } from "../../../../../common/result.ts";
+import { utf8 } from "../../../../domain/bytes.ts";
 import { allowsRole } from "../../../../domain/credentials/rights.ts";
 import type { FailureOf } from "../../../../domain/failure.ts";
 import { parseIfMatch } from "../../../../domain/user-groups/entity-tag.ts";
@@ -143,8 +144,6 @@ const AREAS = {
   object: { hint: "A JSON object, or nothing.", rows: 12 },
   mapping: { hint: "A JSON object from schema ids to data sources, or nothing.", rows: 6 },
 };
-
-const utf8 = new TextEncoder();
 
 /** Whether a form can send a value back. Merge patches can make a mapping that no single body holds. */
 const fitsForm = (value: string): boolean => utf8.encode(value).length <= BODY_BYTES_MAX;
