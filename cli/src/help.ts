@@ -1,4 +1,4 @@
-/** The help of a command. This file imports nothing but commander, so that a command loads no more than it needs. */
+/** The help of a command. It imports little, so that a command loads no more than it needs. */
 import { Command } from "commander";
 import { capitalized } from "./support/printable.ts";
 

@@ -118,7 +118,7 @@ async function listKeys(operator: OperatorClient, options: ListOptions): Promise
     );
   if (damaged.length > 0) {
     process.exitCode = 1;
-    console.error(`The database of ${damaged.join(", ")} is damaged: their keys are not listed.`);
+    console.error(`The database of ${escapeInvisible(damaged.join(", "))} is damaged: their keys are not listed.`);
   }
   return {
     body: { success: 1, api_keys: listed.map(toWire) },
