@@ -135,13 +135,10 @@ export const RSA_BITS_MAX = 8192;
 
 /** How many environments the switcher of the console offers. */
 export const ENVIRONMENTS_NEAR_MAX = 8;
-/** What the overview of an environment counts and notices, and how many events are searched for those of a group. */
+/** What the overview of an environment counts and notices. */
 export const GROUPS_COUNTED_MAX = 10_000;
-export const NEWEST_EVENTS_MAX = 1000;
 export const KEY_UNUSED_DAYS = 90;
 export const KEY_ENDING_DAYS = 14;
-/** How many events the page of a group has. */
-export const EVENTS_OF_GROUP_SHOWN_MAX = 50;
 
 export const NONCE_BYTES = 16;
 export const SHA256_BYTES = 32;

@@ -281,7 +281,7 @@ export class GroupDirectory extends DurableObject<Env> {
     return this.#calls.inTurns(operator, undefined, ({ stores }) => ok(count.turn(stores.groups)));
   }
 
-  /** A group, of those that exist or of the deleted ones, with its newest events. */
+  /** A group, of those that exist or of the deleted ones, and who has suspended and deleted it. */
   inspect(operator: Operator, teamId: number): Idempotent<InspectedGroup, FindFailure> {
     return this.#calls.as(operator, "groups:read", () => inspect(this.#parts.stores, teamId));
   }

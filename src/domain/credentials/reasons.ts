@@ -1,7 +1,7 @@
 import { ENDING_EVENTS_EXAMINED_MAX } from "../../../common/limits.ts";
-import type { Actor, StoredEvent, UserGroup } from "../../records.ts";
+import type { Actor, EventType, StoredEvent, UserGroup } from "../../records.ts";
 import type { EventStore } from "../../storage/event-store.ts";
-import { endingsOf } from "../feed/endings.ts";
+import { endingOf } from "../feed/endings.ts";
 import type { EndedSessions } from "../user-groups/ended-sessions.ts";
 import type { Groups } from "../user-groups/groups.ts";
 import { snapshotFor } from "../user-groups/user-group.ts";
@@ -85,13 +85,16 @@ function reasonsOfEnd({ ended, stores: { events } }: Parts, session: Of<"session
 
 function reasonsOfGroup({ stores: { events } }: Parts, group: UserGroup, viewer: PresentedViewer, now: number) {
   const presented = viewer.kind === "token" ? { nonce: viewer.nonce } : { generation: viewer.generation };
-  const { deletedBy = null, suspendedBy = null } = endingsOf(events, group);
-  const { deletedAt, suspendedAt } = group;
+  const { deletedAt, suspendedAt, suspendedReason } = group;
+  const ending = (name: "group_deleted" | "suspended", type: EventType, since: number) =>
+    recordedReason(name, endingOf(events, group.teamId, type, since), since);
   const isCurrent = snapshotFor(group, presented, now) !== undefined;
   return [
     ...(isCurrent ? [] : [viewer.kind === "token" ? supersession(events, group, viewer) : endOfAll(events, viewer)]),
-    ...(deletedAt === null ? [] : [{ name: "group_deleted", since: deletedAt, by: deletedBy } as const]),
-    ...(suspendedAt === null ? [] : [{ name: "suspended", since: suspendedAt, by: suspendedBy } as const]),
+    ...(deletedAt === null ? [] : [ending("group_deleted", "user_group.deleted", deletedAt)]),
+    ...(suspendedAt === null
+      ? []
+      : [{ ...ending("suspended", "user_group.suspended", suspendedAt), why: suspendedReason ?? undefined }]),
   ];
 }
 

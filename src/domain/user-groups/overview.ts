@@ -1,15 +1,13 @@
 import {
   DAY_MS,
   ENVIRONMENT_BYTES_MAX,
-  EVENTS_OF_GROUP_SHOWN_MAX,
   GROUPS_COUNTED_MAX,
   KEY_ENDING_DAYS,
   KEY_UNUSED_DAYS,
   KEYS_PER_ENVIRONMENT_MAX,
-  NEWEST_EVENTS_MAX,
 } from "../../../common/limits.ts";
 import { fail, ok, type Result } from "../../../common/result.ts";
-import type { StoredEvent, StoredKey } from "../../records.ts";
+import type { StoredKey } from "../../records.ts";
 import type { EventStore } from "../../storage/event-store.ts";
 import type { GroupStore } from "../../storage/group-store.ts";
 import type { KeyStore } from "../../storage/key-store.ts";
@@ -34,8 +32,8 @@ export type EnvironmentOverview = {
   hasMoreChanges: false;
 };
 
-/** A group, who has suspended and deleted it, and what has changed of it lately, newest first. */
-export type InspectedGroup = { group: ShownGroup; events: StoredEvent[] };
+/** A group, and who has suspended and deleted it. `events` is empty: a Worker of 1.2 reads it. */
+export type InspectedGroup = { group: ShownGroup; events: never[] };
 
 type Stores = { groups: GroupStore; keys: KeyStore; events: EventStore };
 
@@ -58,7 +56,7 @@ export function readOverview(
   return { page, share: 1 };
 }
 
-/** A group, of those that exist or of the deleted ones, with its newest events among the newest of the environment. */
+/** A group, of those that exist or of the deleted ones. */
 export function inspect(
   { groups, events }: Stores,
   teamId: number,
@@ -66,8 +64,7 @@ export function inspect(
   const group = groups.findByTeamId(teamId) ?? groups.findDeleted(teamId);
   if (!group) return fail({ code: "user_group_not_found" });
   const listed = toListedGroup(group);
-  const newest = events.newestOfGroup(teamId, NEWEST_EVENTS_MAX).slice(0, EVENTS_OF_GROUP_SHOWN_MAX);
-  return ok({ group: { ...listed, ...endingsOf(events, listed) }, events: newest });
+  return ok({ group: { ...listed, ...endingsOf(events, listed) }, events: [] });
 }
 
 const timeOf = (key: NoticedKey): number => ("endsAt" in key ? key.endsAt : key.unusedSince);

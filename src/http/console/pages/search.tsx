@@ -6,7 +6,7 @@ import { ok, type Result } from "../../../../common/result.ts";
 import { isWholeCredential } from "../../../domain/credentials/credential.ts";
 import { type CredentialBeginning, readBeginning } from "../../../domain/credentials/key-beginning.ts";
 import type { FoundKey } from "../../../domain/credentials/keys.ts";
-import type { Reason, ReasonName } from "../../../domain/credentials/reasons.ts";
+import type { Reason } from "../../../domain/credentials/reasons.ts";
 import type { SessionClaims } from "../../../domain/credentials/verified-sessions.ts";
 import type { Failure } from "../../../domain/failure.ts";
 import type { InspectedGroup } from "../../../domain/user-groups/overview.ts";
@@ -128,7 +128,7 @@ const Known: FC<{ of: Explanation } & Names> = ({ of, group, minter }) => {
     (kind === "api_key" || kind === "operator") && (
       <FoundKeys keys={key ? [key] : []} environment={environment} isWhole={true} />
     ),
-    <Reasons reasons={reasons} environment={environment} whys={whysOf(group)} />,
+    <Reasons reasons={reasons} environment={environment} />,
   ];
 };
 
@@ -142,16 +142,7 @@ const GroupOf: FC<{ environment: Environment; teamId: number; group: InspectedGr
   );
 };
 
-/** Why people have suspended or deleted a group, by the name of the reason why its viewers are refused. */
-const whysOf = (found: InspectedGroup | undefined): Whys => ({
-  suspended: found?.group.suspendedReason,
-  group_deleted: found?.events.find(({ type }) => type === "user_group.deleted")?.details.reason,
-});
-
-type Whys = Partial<Record<ReasonName, string | null | undefined>>;
-type ReasonsProps = { reasons: Reason[]; environment: Environment | undefined; whys: Whys };
-
-const Reasons: FC<ReasonsProps> = ({ reasons, environment, whys }) =>
+const Reasons: FC<{ reasons: Reason[]; environment: Environment | undefined }> = ({ reasons, environment }) =>
   reasons.length === 0 ? (
     <p>Nothing refuses it: it is valid.</p>
   ) : (
@@ -163,7 +154,7 @@ const Reasons: FC<ReasonsProps> = ({ reasons, environment, whys }) =>
             <code>{REASONS[name].code}</code> {REASONS[name].message}
             {since !== null && [" Since ", <Time at={since} />]}
             <By actor={by} environment={environment} />
-            <Quoted text={why ?? whys[name]} />
+            <Quoted text={why} />
           </li>
         ))}
       </ul>
