@@ -23,16 +23,7 @@ function runTests(files: readonly string[]): TestRun[] {
   const report = join(folder, "report.json");
   try {
     const reporters = ["--reporter=default", "--reporter=json", `--outputFile.json=${report}`];
-    const args = [
-      "node_modules/vitest/vitest.mjs",
-      "run",
-      "--project",
-      "node",
-      "--project",
-      "all",
-      ...reporters,
-      ...files,
-    ];
+    const args = ["node_modules/vitest/vitest.mjs", "run", "--project=node", "--project=all", ...reporters, ...files];
     spawnSync(process.execPath, args, { stdio: "inherit" });
     if (!existsSync(report)) throw new CommandError("The tests did not run to their end.");
     return testsOf(JSON.parse(readFileSync(report, "utf8")), process.cwd());

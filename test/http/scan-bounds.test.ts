@@ -14,7 +14,6 @@ import {
 } from "../../common/limits.ts";
 import { GroupSearch } from "../../src/domain/search/group-scans.ts";
 import { GroupStore } from "../../src/storage/group-store.ts";
-import { endingRows, SCAN_ROWS_PER_TURN } from "../../tools/bench/costs.ts";
 import { byNumber } from "../support/by-number.ts";
 import { type Answer, call } from "../support/client.ts";
 import { NOW } from "../support/clock.ts";
@@ -22,6 +21,15 @@ import { countRows, type Rows, type Statement } from "../support/rows.ts";
 import { newIntegrator } from "../support/states.ts";
 import { inDirectory } from "../support/storage.ts";
 import { view } from "../support/viewers.ts";
+
+/**
+ * How many rows a call by number reads in addition to find who has suspended or deleted a group, among so many events: two, twice one for
+ * each halving, and the event twice.
+ */
+const endingRows = (events: number): number => 4 + 2 * Math.ceil(Math.log2(events + 1));
+
+/** How many rows a search and a history read: each group or event that they examine, each that they return, and a few for each turn. */
+const SCAN_ROWS_PER_TURN = 5;
 
 /** What searches, histories and counts read, and that others are answered beside them. */
 

@@ -10,7 +10,7 @@ const COUNTED = ["rpc", "kv_reads", "kv_writes", "rows_read", "rows_written"] as
  * the session answers. In a directory that has just started, the first call of each API key reads its row too, and the first
  * create reads two rows more. Once an hour a call of a key writes when the key was last used, and the next call reads its row
  * again. A delete moves the row to the deleted groups and their index; that of the newest group writes one row more, and
- * `PURGE` follows after UNDO_DAYS. Each change writes one event, and one row more is billed when the event is deleted after
+ * the purge follows after UNDO_DAYS. Each change writes one event, and one row more is billed when the event is deleted after
  * EVENT_DAYS.
  */
 export const COUNTS = {
@@ -44,35 +44,6 @@ export const BY_NUMBER = {
   purge: { rpc: 1, kv_reads: 0, kv_writes: 0, rows_read: 4, rows_written: 3 },
 } as const satisfies Record<string, Counts>;
 
-/**
- * How many rows a call by number reads in addition to find who has suspended or deleted a group, among so many events: two, twice one for
- * each halving, and the event twice.
- */
-export const endingRows = (events: number): number => 4 + 2 * Math.ceil(Math.log2(events + 1));
-
-/** How many rows a search and a history read: each group or event that they examine, each that they return, and a few for each turn. */
-export const SCAN_ROWS_PER_TURN = 5;
-
-/** The calls that end viewer sessions. The first end of an instance sets the alarm for the sweep, which deletes a row later. */
-export const SESSION_ENDS = {
-  session: { rpc: 1, kv_reads: 0, kv_writes: 0, rows_read: 2, rows_written: 3 },
-  person: { rpc: 1, kv_reads: 0, kv_writes: 0, rows_read: 2, rows_written: 3 },
-  group: { rpc: 1, kv_reads: 0, kv_writes: 0, rows_read: 2, rows_written: 2 },
-} as const satisfies Record<string, Counts>;
-
-/** What the first view or new session of a group on a day costs in addition, to store the day. */
-export const FIRST_VIEW_OF_A_DAY = { rows_written: 1 } as const;
-
-/**
- * The purge of one deleted group by the alarm: its row, its event, and its number twice: when it is stored for the registry, and
- * when it is deleted, once the registry has it. The registry writes a row and its index. The alarm runs once for up to a hundred groups, and is
- * billed as one row written when it is set and one request when it runs.
- */
-export const PURGE = { rows_written: 4 } as const;
-
-/** What the first delete of an instance of the directory costs in addition, to schedule the alarm for the purge. */
-export const FIRST_DELETE = { alarms: 1 } as const;
-
 /** What a call in an environment costs on top when an operator makes it: the registry admits the operator first. */
 export const OPERATOR_ADMISSION = { rpc: 1, kv_reads: 0, kv_writes: 0, rows_read: 1, rows_written: 0 } as const;
 
@@ -82,16 +53,6 @@ export const LEASE_DELETE = {
   post: { kv_writes: 1 },
   delete: { kv_writes: 1 },
 } as const satisfies Partial<Record<CallName, Partial<Counts>>>;
-
-/**
- * What an Idempotency-Key costs on top: its row and the two indexes on that, and a day later the row again, which an alarm
- * deletes. The alarm is billed as one row written when it is set, and as one request when it runs; responses that expire
- * soon after one another share it.
- */
-export const IDEMPOTENCY_KEY = { rows_written: 3, rows_written_a_day_later: 1 } as const;
-
-/** What the first Idempotency-Key of an instance of the directory costs in addition, to schedule the alarm for its end. */
-export const FIRST_IDEMPOTENCY_KEY = { alarms: 1 } as const;
 
 /**
  * The views of one token at a steady rate with `max-age=60`, counted from one write of its lease to the next. A lease is
@@ -130,7 +91,7 @@ export type LeasePeriod = Counts & { views_per_minute: number; views: number };
  * Pricing", "Durable Objects: Pricing" and "KV: Pricing", as of PRICES_DATE. The duration is in GB-seconds.
  */
 export const PRICES_DATE = "2026-11-21";
-const PRICES = {
+export const PRICES = {
   worker_request: { dollars: 0.3, included: 10 },
   cpu_ms: { dollars: 0.02, included: 30 },
   rpc: { dollars: 0.15, included: 1 },
@@ -150,54 +111,3 @@ export function dollarsPerMillion(counts: Partial<Counts>, calls = 1): number {
   const shared = COUNTED.reduce((sum, name) => sum + (counts[name] ?? 0) * PRICES[name].dollars, 0);
   return PRICES.worker_request.dollars + shared / calls;
 }
-
-const INCLUDED_STORAGE_GB = 5;
-const PLAN_DOLLARS = 5;
-const STORAGE_DOLLARS_PER_GB = 0.2;
-
-/** An object is billed as 128 MB for the time in which it works. */
-const OBJECT_GB = 0.128;
-const SECONDS_PER_RPC = 0.005;
-const CPU_MS_PER_CALL = 1;
-/** A group with a few properties, and its events of 90 days. */
-const BYTES_PER_GROUP = 4096;
-
-/** A customer's month: page views, each of which mints a session and views twice with it, and changes of each group. */
-export type Month = { groups: number; pageViews: number; changesPerGroup: number };
-
-/** What a month costs on Cloudflare in dollars, by what is billed, beyond the plan's own price. */
-export function monthlyDollars({ groups, pageViews, changesPerGroup }: Month): Record<string, number> {
-  const changes = groups * changesPerGroup;
-  const calls = pageViews * 3 + changes;
-  const sum = (name: keyof Counts) =>
-    (COUNTS.mint[name] + 2 * COUNTS.viewer_session[name]) * pageViews + COUNTS.put[name] * changes;
-  const used: Record<keyof typeof PRICES, number> = {
-    worker_request: calls,
-    cpu_ms: calls * CPU_MS_PER_CALL,
-    rpc: sum("rpc"),
-    kv_reads: sum("kv_reads"),
-    kv_writes: sum("kv_writes"),
-    rows_read: sum("rows_read"),
-    // With the day of a group's first view, and the deletion of each event later.
-    rows_written: sum("rows_written") + groups * 30 + changes,
-    log_lines: calls,
-    gb_seconds: sum("rpc") * SECONDS_PER_RPC * OBJECT_GB,
-  };
-  const billed = Object.entries(PRICES).map(([name, { dollars, included }]) => [
-    name,
-    Math.max(0, used[name as keyof typeof PRICES] / 1e6 - included) * dollars,
-  ]);
-  const storageGb = (groups * BYTES_PER_GROUP) / 1e9;
-  return {
-    plan: PLAN_DOLLARS,
-    ...Object.fromEntries(billed),
-    storage: Math.max(0, storageGb - INCLUDED_STORAGE_GB) * STORAGE_DOLLARS_PER_GB,
-  };
-}
-
-/** The months that docs/operators/cloudflare.md shows. */
-export const MONTHS = {
-  small: { groups: 100, pageViews: 50_000, changesPerGroup: 2 },
-  middle: { groups: 5_000, pageViews: 5_000_000, changesPerGroup: 2 },
-  large: { groups: 100_000, pageViews: 100_000_000, changesPerGroup: 2 },
-} as const satisfies Record<string, Month>;

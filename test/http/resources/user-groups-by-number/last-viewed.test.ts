@@ -1,12 +1,14 @@
 import { env } from "cloudflare:workers";
 import { beforeEach, describe, expect, it, vi } from "vitest";
-import { FIRST_VIEW_OF_A_DAY } from "../../../../tools/bench/costs.ts";
 import { byNumber } from "../../../support/by-number.ts";
 import { codeOf } from "../../../support/client.ts";
 import { countRows } from "../../../support/rows.ts";
 import { mint, sessionOf } from "../../../support/sessions.ts";
 import { newIntegrator } from "../../../support/states.ts";
 import { query, STALE, view } from "../../../support/viewers.ts";
+
+/** What the first view or new session of a group on a day costs in addition, to store the day. */
+const FIRST_VIEW_OF_A_DAY = { rows_written: 1 } as const;
 
 const EVENING = new Date("2026-03-01T23:59:59.999Z");
 const MIDNIGHT = new Date("2026-03-02T00:00:00Z");
