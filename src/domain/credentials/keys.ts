@@ -132,11 +132,10 @@ export class Keys {
     return this.#store.withEmail(email).find((key) => !refusalOf(key, Date.now()));
   }
 
-  /** When the key with this id ends, by its expiry or by a revocation after a grace; `null` if it does not. */
+  /** When the key with this id ends; `null` if it does not. */
   endOf(id: number | null): number | null {
     const key = id === null ? undefined : this.#store.findById(id);
-    const ends = [key?.expiresAt, key?.revokedAt].filter((end) => typeof end === "number");
-    return ends.length > 0 ? Math.min(...ends) : null;
+    return (key && endOf(key)) ?? null;
   }
 
   /** Revokes a key. A key that is revoked already keeps its time. Returns whether there is such a key. */
@@ -192,6 +191,12 @@ export class Keys {
     if (ended !== undefined) this.#store.delete(ended);
     return this.#store.insert(key);
   }
+}
+
+/** When a key ends or has ended, by its expiry or by a revocation after a grace; `undefined` if it does not. */
+export function endOf({ revokedAt, expiresAt }: StoredKey): number | undefined {
+  const ends = [revokedAt, expiresAt].filter((end) => end !== null);
+  return ends.length === 0 ? undefined : Math.min(...ends);
 }
 
 /** Why a key is no longer valid at `now`, if it is not. */

@@ -3,7 +3,7 @@ import type { Environment } from "../../../../common/environment.ts";
 import type { Issue } from "../../../../common/issue.ts";
 import { DAY_MS, KEY_ENDING_DAYS } from "../../../../common/limits.ts";
 import { ok, type Result } from "../../../../common/result.ts";
-import type { FoundKey } from "../../../domain/credentials/keys.ts";
+import { endOf, type FoundKey } from "../../../domain/credentials/keys.ts";
 import { hasKey } from "../../../domain/credentials/operators.ts";
 import { grantOf } from "../../../domain/credentials/rights.ts";
 import type { Failure } from "../../../domain/failure.ts";
@@ -13,12 +13,6 @@ import { By, Named, Reason } from "./events.tsx";
 import { Select } from "./form.tsx";
 import { Table } from "./list.tsx";
 import { Text, Time } from "./text.tsx";
-
-/** When a key ends or has ended; `undefined` if it does not. */
-export function endOf({ revokedAt, expiresAt }: StoredKey): number | undefined {
-  const ends = [revokedAt, expiresAt].filter((end) => end !== null);
-  return ends.length === 0 ? undefined : Math.min(...ends);
-}
 
 /** Whether a key can still be used. A key that was rolled with a grace is still valid, until its `revokedAt`. */
 export const isValid = (key: StoredKey): boolean => (endOf(key) ?? Number.POSITIVE_INFINITY) > Date.now();

@@ -2,13 +2,13 @@ import type { Child, FC } from "hono/jsx";
 import type { Environment } from "../../../../common/environment.ts";
 import { DAY_MS, KEY_ENDING_DAYS, KEYS_PER_ENVIRONMENT_MAX, OPERATORS_MAX } from "../../../../common/limits.ts";
 import { ok, type Result } from "../../../../common/result.ts";
-import type { FoundKey, KeyPage } from "../../../domain/credentials/keys.ts";
+import { endOf, type FoundKey, type KeyPage } from "../../../domain/credentials/keys.ts";
 import type { Failure } from "../../../domain/failure.ts";
 import { registryFor } from "../../request/admit-caller.ts";
 import { pathNumber } from "../../request/query.ts";
 import { EnvironmentName } from "../components/detail.tsx";
 import { Named } from "../components/events.tsx";
-import { Ending, endOf, KeyState, successorOf, withEndings } from "../components/key-details.tsx";
+import { Ending, KeyState, successorOf, withEndings } from "../components/key-details.tsx";
 import { List, NoticeList, Table } from "../components/list.tsx";
 import type { SignedInCall } from "../console-env.ts";
 import { ATTENTION, keyPath, withQuery } from "../paths.ts";
@@ -72,11 +72,7 @@ export async function showAttention(c: SignedInCall): Promise<Response> {
     children: (
       <>
         {notes.length > 0 && <NoticeList parts={notes} />}
-        <List
-          label="Keys"
-          isEmpty={keys.length === 0}
-          empty={further === undefined && notes.length === 0 ? NONE : NONE_READ}
-        >
+        <List isEmpty={keys.length === 0} empty={further === undefined && notes.length === 0 ? NONE : NONE_READ}>
           <DueKeys keys={keys} />
         </List>
       </>
