@@ -19,10 +19,8 @@ export const groupPath = (environment: Environment, teamId: number): string =>
   `${environmentPath(environment)}/groups/${teamId}`;
 
 /** The path of the page of events, with those of one environment, or of one of its groups. */
-export const eventsPath = (
-  environment: Environment,
-  filter: { team_id?: string; user_group_id?: string } = {},
-): string => withQuery(EVENTS, { environment: directoryName(environment), ...filter });
+export const eventsPath = (environment: Environment, filter: { team_id?: string } = {}): string =>
+  withQuery(EVENTS, { environment: directoryName(environment), ...filter });
 
 export const operatorPath = (id: number): string => `${OPERATORS}/${id}/about`;
 

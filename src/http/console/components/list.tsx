@@ -6,7 +6,9 @@ import { ButtonLink, Links } from "./detail.tsx";
 /** A tab of a list: a part of it, and how many there are, if that is known. */
 export type Tab = { path: string; text: string; count?: string | undefined; isCurrent: boolean };
 
-const Tabs: FC<{ label: string; tabs: Tab[] }> = ({ label, tabs }) => (
+type TabsProps = { label: string; tabs: Tab[] };
+
+const Tabs: FC<TabsProps> = ({ label, tabs }) => (
   <nav class="tabs" aria-label={label}>
     <Links
       links={tabs.map(({ path, text, count, isCurrent }) => ({
@@ -17,6 +19,9 @@ const Tabs: FC<{ label: string; tabs: Tab[] }> = ({ label, tabs }) => (
     />
   </nav>
 );
+
+/** How many rows a page of a list has. With long texts it stays below 60 KB. */
+export const ROWS = 50;
 
 /** Where a page of a list is, and the fields of its filter. */
 export type Paging = {
@@ -38,16 +43,15 @@ const Pages: FC<Paging> = ({ path, fields, cursor, nextCursor }) =>
 
 /** The template of lists: its tabs, its filter, the rows or what to do without any, and the links to other pages. */
 export const List: FC<{
-  label: string;
-  tabs?: Tab[];
+  tabs?: TabsProps;
   filter?: Child;
   children: Child;
   isEmpty: boolean;
   empty: Child;
   paging?: Paging;
-}> = ({ label, tabs = [], filter, children, isEmpty, empty, paging }) => (
+}> = ({ tabs, filter, children, isEmpty, empty, paging }) => (
   <>
-    {tabs.length > 0 && <Tabs label={label} tabs={tabs} />}
+    {tabs && <Tabs {...tabs} />}
     {filter}
     {isEmpty ? <p class="empty">{empty}</p> : children}
     {paging && <Pages {...paging} />}

@@ -19,7 +19,7 @@ import { List, NoticeList, type Tab } from "../components/list.tsx";
 import { beginningOf, Heading, plainText, utcTime } from "../components/text.tsx";
 import type { SignedInCall } from "../console-env.ts";
 import { EVENTS, environmentPath, groupPath, withQuery } from "../paths.ts";
-import { type PageQuery, readPageQuery } from "../request/form-fields.ts";
+import { FIRST_PAGE, type PageQuery, readPageQuery } from "../request/form-fields.ts";
 import {
   type FeedQuery,
   type FoundEvents,
@@ -52,7 +52,6 @@ const dayField = (isEnd: boolean) =>
     transformed(Since(), (time) => (isEnd ? time + DAY_MS : time)),
   );
 
-const FIRST_PAGE = "Open the first page again.";
 const numberField = () => transformed(z.string().check(z.regex(/^[1-9]\d{0,14}$/, FIRST_PAGE)), Number);
 
 const ENVIRONMENT = "Choose an environment, the deployment or all.";
@@ -108,7 +107,7 @@ export async function readActivity(
   path: string,
   fixed: Record<string, string> = {},
 ): Promise<Result<Activity, Failure>> {
-  const filtered = readPageQuery(c, EventsQuery(), { own: Object.keys(fixed), fixed });
+  const filtered = readPageQuery(c, EventsQuery(), { fixed });
   const scope = scopeOf(filtered.value?.environment);
   const isWide = scope === "all" || fixed.actor !== undefined;
   const { since, until } = filtered.fields;
@@ -243,8 +242,7 @@ export const ActivityList: FC<{ activity: Activity; filter?: Child }> = ({ activ
   const nextCursor = nextCursorOf(activity, shown, isCut);
   return (
     <List
-      label="Days"
-      tabs={daysOf(activity, own)}
+      tabs={{ label: "Days", tabs: daysOf(activity, own) }}
       filter={[
         filter,
         shown.length > 0 && cursor === undefined && <p class="hint">{summaryOf(activity)}</p>,

@@ -15,7 +15,7 @@ import { ReasonBody, RollKeyBody } from "../../resources/fields.ts";
 import { ButtonLink, Done, Notice } from "../components/detail.tsx";
 import { Choices } from "../components/form.tsx";
 import { Ending, GraceField, isValid, KeyFacts, KeyTable, withEndings } from "../components/key-details.tsx";
-import { List } from "../components/list.tsx";
+import { List, ROWS } from "../components/list.tsx";
 import { Heading, plainText, Text, Time } from "../components/text.tsx";
 import type { EnvironmentCall, SignedInCall, SignedInEnv } from "../console-env.ts";
 import { environmentPath, keyPath, OPERATORS, operatorPath, withQuery } from "../paths.ts";
@@ -63,12 +63,10 @@ export const keyPages = <Env extends SignedInEnv>(kindOf: (c: RequestContext<Env
   };
 };
 
-const ROWS = "50";
-
 /** The keys of an environment or of the deployment, also those that have ended. */
 async function showList(c: SignedInCall, kind: KeyKind): Promise<Response> {
   const own = ["done"];
-  const { fields, value: query, issues } = readPageQuery(c, KeysQuery(), { defaults: { limit: ROWS }, own });
+  const { fields, value: query, issues } = readPageQuery(c, KeysQuery(), { defaults: { limit: String(ROWS) }, own });
   const listed = await kind.list(query);
   if (!listed.ok) return refuseWithPage(c, listed.failure);
   const { keys, next } = listed.value;
@@ -81,7 +79,6 @@ async function showList(c: SignedInCall, kind: KeyKind): Promise<Response> {
       <>
         <Done done={c.req.query("done")} results={kind.done} />
         <List
-          label={kind.listTitle}
           isEmpty={keys.length === 0}
           empty={kind.empty}
           paging={{ path: kind.listPath, fields: {}, cursor: fields.cursor, nextCursor: numberCursorOf(next) }}
@@ -121,7 +118,6 @@ async function showKey(c: SignedInCall, kind: KeyKind): Promise<Response> {
       <>
         {ending && (
           <Notice>
-            {" "}
             <Ending found={found} environment={kind.environment} />
           </Notice>
         )}
@@ -253,7 +249,7 @@ export const operatorsOf = (c: SignedInCall): KeyKind => ({
     issued: "The operator is issued: it signs in with your company, and has no key.",
     revoked: "The operator is revoked: the key is refused, and so are its sessions in the console.",
   },
-  list: (query = { start: 0, limit: 50 }) => registryFor(c).listOperators(c.get("presentedOperator"), query),
+  list: (query = { start: 0, limit: ROWS }) => registryFor(c).listOperators(c.get("presentedOperator"), query),
   environment: undefined,
   actorOf: (id) => ({ actor: `operator:${id}` }),
   pathOf: operatorPath,

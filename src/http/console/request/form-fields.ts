@@ -16,6 +16,9 @@ import type { ConsoleCall, FormCall, SignedInCall } from "../console-env.ts";
 /** The query of a page: its fields as they came, and their values, unless there are issues. */
 export type PageQuery<Value> = { fields: Record<string, string>; value: Value | undefined; issues: Issue[] };
 
+/** What is wrong with a query that no page of the console has made. */
+export const FIRST_PAGE = "Open the first page again.";
+
 type Options = {
   defaults?: Record<string, string>;
   own?: readonly string[];
@@ -73,10 +76,6 @@ export function numberIn(c: SignedInCall, name: string): number | string | undef
   if (text === "") return undefined;
   return /^\d{1,15}$/.test(text) ? Number(text) : text;
 }
-
-/** What an operator types to confirm a change of a thing: its name, or its number if the name is long or hard to type. */
-export const confirmationOf = (name: string, id: number): string =>
-  /^\w(?:[\w .@-]{0,38}\w)?$/.test(name) ? name : String(id);
 
 /** What is wrong with the text that an operator types to confirm a change. */
 export const confirmationIssues = (c: SignedInCall, expected: string): Issue[] =>

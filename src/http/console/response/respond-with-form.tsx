@@ -111,7 +111,6 @@ const OldAssertion: FC<{ c: SignedInCall }> = ({ c }) => {
   if (!c.get("asksForKey") || !assertion || isRecent(assertion)) return null;
   return (
     <Notice>
-      {" "}
       {signedIn(assertion)} {SIGN_IN_AGAIN}
     </Notice>
   );

@@ -19,7 +19,7 @@ import { Time } from "../../components/text.tsx";
 import type { SignedInCall } from "../../console-env.ts";
 import { ATTENTION, CREATE_ENVIRONMENT, ENVIRONMENTS, environmentPath, withQuery } from "../../paths.ts";
 import { type Answers, askEnvironments } from "../../request/ask-environments.ts";
-import { readPageQuery } from "../../request/form-fields.ts";
+import { FIRST_PAGE, readPageQuery } from "../../request/form-fields.ts";
 import { refuseWithPage, respondWithPage } from "../../response/respond-with-page.tsx";
 
 const ROWS = 200;
@@ -73,7 +73,6 @@ const Environments: FC<Props> = ({ environments, search, hasMore, cursor }) => {
   const nextCursor = hasMore && !isSearch ? (environments.at(-1)?.name ?? null) : null;
   return (
     <List
-      label="Environments"
       isEmpty={environments.length === 0}
       empty={isSearch ? "Nothing was found in what was read. Try a shorter part of the name." : NONE}
       paging={{ path: ENVIRONMENTS, fields: { search }, cursor, nextCursor }}
@@ -84,8 +83,6 @@ const Environments: FC<Props> = ({ environments, search, hasMore, cursor }) => {
     </List>
   );
 };
-
-const FIRST_PAGE = "Open the first page again.";
 
 /** The query of the start page. `cursor` is the name of an environment, after which the page begins. */
 const StartQuery = lazy(() =>

@@ -20,7 +20,6 @@ import { GROUP_PATTERN, type GroupChange, pageAccessOf } from "../../page-access
 import { environmentPath, groupPath, withQuery } from "../../paths.ts";
 import {
   confirmationIssues,
-  confirmationOf,
   fieldsOf,
   issuesOf,
   numberIn,
@@ -46,7 +45,9 @@ type Change = {
   done: string;
 };
 
-const confirmationOfGroup = ({ providedId, teamId }: ListedGroup): string => confirmationOf(providedId, teamId);
+/** What an operator types to confirm a change: the group's id, or its number if the id is long or hard to type. */
+const confirmationOf = ({ providedId, teamId }: ListedGroup): string =>
+  /^\w(?:[\w .@-]{0,38}\w)?$/.test(providedId) ? providedId : String(teamId);
 
 const conditions = (c: EnvironmentCall) => ({ ifMatch: parseIfMatch(c.get("form").get("etag") ?? "") ?? [] });
 
@@ -162,8 +163,8 @@ const CHANGES: Record<GroupChange, Change> = {
       "The group is erased now and for good. Nobody can restore it, and a restored backup does not bring it back.",
       "Only its events remain, with its number, its id and the reasons that people gave.",
     ],
-    fields: (_, group, issues) => <ConfirmationField expected={confirmationOfGroup(group)} issues={issues} />,
-    check: (c, group) => confirmationIssues(c, confirmationOfGroup(group)),
+    fields: (_, group, issues) => <ConfirmationField expected={confirmationOf(group)} issues={issues} />,
+    check: (c, group) => confirmationIssues(c, confirmationOf(group)),
     run: (c, { teamId }) => c.get("directory").purge(c.get("operator"), teamId, {}),
     done: "purged",
   },

@@ -12,7 +12,7 @@ import { admitAgain } from "../../../request/admit-caller.ts";
 import { listCursorOf } from "../../../resources/cursor.ts";
 import { ListQuery } from "../../../resources/user-groups-by-number/wire.ts";
 import { GroupTable } from "../../components/group-table.tsx";
-import { countText, List, type Tab } from "../../components/list.tsx";
+import { countText, List, ROWS, type Tab } from "../../components/list.tsx";
 import { Text } from "../../components/text.tsx";
 import type { EnvironmentCall } from "../../console-env.ts";
 import { environmentPath, withQuery } from "../../paths.ts";
@@ -20,8 +20,6 @@ import { readPageQuery } from "../../request/form-fields.ts";
 import { refuseWithPage, respondWithPage } from "../../response/respond-with-page.tsx";
 import { STATE_NAMES } from "./inspect.ts";
 
-/** A page of a list, whose texts may be long, stays below 60 KB. */
-const ROWS = "50";
 const DELETED_SHOWN = 10;
 /** For how long a search goes on by itself until it has found something. One call of it ends after 100,000 groups. */
 const SEARCH_MS_MAX = 8000;
@@ -32,7 +30,7 @@ type Found = { groups: ListedGroup[]; next: GroupPage["next"] };
 
 export async function listGroups(c: Call): Promise<Response> {
   const environment = c.get("environment");
-  const { fields, value: query, issues } = readPageQuery(c, ListQuery(), { defaults: { limit: ROWS } });
+  const { fields, value: query, issues } = readPageQuery(c, ListQuery(), { defaults: { limit: String(ROWS) } });
   const listed = query ? await read(c, query) : ok({ groups: [], next: null });
   if (!listed.ok) return refuseWithPage(c, listed.failure);
   const { groups, next } = listed.value;
@@ -49,8 +47,7 @@ export async function listGroups(c: Call): Promise<Response> {
     issues,
     children: (
       <List
-        label="States"
-        tabs={tabsOf(path, fields, counts)}
+        tabs={{ label: "States", tabs: tabsOf(path, fields, counts) }}
         isEmpty={shown.length === 0 && others.length === 0}
         empty={query ? emptyText(fields, next !== null) : "Nothing was looked for."}
         paging={{

@@ -169,7 +169,6 @@ const BoundSql: FC<{ bound: Bound }> = ({ bound: { sql, params, dropped, templat
     <h2>Bound SQL</h2>
     {unsorted.map((name) => (
       <Notice>
-        {" "}
         <Text value={`ORDER BY {{${name}}}`} /> sorts nothing: a parameter has one value for all rows. Name the columns
         in a CASE, such as <Text value={`ORDER BY CASE {{${name}}} WHEN 'amount' THEN amount END`} />.
       </Notice>
