@@ -7,7 +7,7 @@ import { log } from "../domain/log.ts";
 import type { ACCESS, RoutesOf } from "./access.ts";
 import type { AppEnv, Credential, RequestEnv } from "./app-env.ts";
 import { collectGarbage } from "./collect-garbage.ts";
-import { operatorConsole } from "./console/console.tsx";
+import { operatorConsole } from "./console/console.ts";
 import { problemOf, refusalCodeOf } from "./durable-objects.ts";
 import { Hono } from "./hono.ts";
 import { publicFiles } from "./public-files.ts";

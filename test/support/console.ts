@@ -1,7 +1,7 @@
 import { env } from "cloudflare:workers";
 import { expect } from "vitest";
 import { mintFormToken, verifyConsoleCookie } from "../../src/domain/credentials/console-cookie.ts";
-import { operatorConsole } from "../../src/http/console/console.tsx";
+import { operatorConsole } from "../../src/http/console/console.ts";
 import { type PageAccess, pageAccessOf } from "../../src/http/console/page-access.ts";
 import { type Answer, type CallOptions, call } from "./client.ts";
 import { ringOfKeys } from "./signing-ring.ts";

@@ -37,7 +37,7 @@ export type GroupChange = keyof typeof GROUP_CHANGES;
 
 export const GROUP_PATTERN = "/console/environments/:workspace/:environment/groups/:team_id";
 
-/** Who may see each other page and send its form, by the pattern of its path. A page without an entry does not compile (console.tsx). */
+/** Who may see each other page and send its form, by the pattern of its path. A page without an entry does not compile (console.ts). */
 const PAGES = {
   "/console": {},
   "/console/sign-in": { form: {} },

@@ -28,7 +28,7 @@ import {
 } from "../../request/form-fields.ts";
 import { respondWithForm } from "../../response/respond-with-form.tsx";
 import { redirect, respondWithMessage } from "../../response/respond-with-page.tsx";
-import { groupCrumbs, withGroup } from "./inspect.ts";
+import { groupCrumbs, withGroup } from "./group-page.ts";
 
 /** A change of a group that is not an edit of its fields. */
 type Change = {

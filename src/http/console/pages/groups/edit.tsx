@@ -20,7 +20,7 @@ import { groupPath, withQuery } from "../../paths.ts";
 import { issuesOf, jsonIn, linesOf, parseForm, schemaIssues } from "../../request/form-fields.ts";
 import { respondWithForm } from "../../response/respond-with-form.tsx";
 import { redirect, respondWithMessage } from "../../response/respond-with-page.tsx";
-import { groupCrumbs, withGroup } from "./inspect.ts";
+import { groupCrumbs, withGroup } from "./group-page.ts";
 
 type Values = Record<ContentField, string>;
 

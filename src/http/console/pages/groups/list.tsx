@@ -18,7 +18,7 @@ import type { EnvironmentCall } from "../../console-env.ts";
 import { environmentPath, withQuery } from "../../paths.ts";
 import { readPageQuery } from "../../request/form-fields.ts";
 import { refuseWithPage, respondWithPage } from "../../response/respond-with-page.tsx";
-import { STATE_NAMES } from "./inspect.ts";
+import { STATE_NAMES } from "./group-page.ts";
 
 const DELETED_SHOWN = 10;
 /** For how long a search goes on by itself until it has found something. One call of it ends after 100,000 groups. */

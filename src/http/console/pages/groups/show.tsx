@@ -16,7 +16,7 @@ import type { EnvironmentCall } from "../../console-env.ts";
 import { eventsPath, groupPath } from "../../paths.ts";
 import { respondWithPage } from "../../response/respond-with-page.tsx";
 import { offeredChanges } from "./changes.tsx";
-import { groupCrumbs, withGroup } from "./inspect.ts";
+import { groupCrumbs, withGroup } from "./group-page.ts";
 
 const EVENTS_SHOWN = 10;
 

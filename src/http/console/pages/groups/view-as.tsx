@@ -22,7 +22,7 @@ import { CodeText, Heading, Text } from "../../components/text.tsx";
 import type { EnvironmentCall } from "../../console-env.ts";
 import { issuesOf, jsonIn, linesOf, parseForm, schemaIssues } from "../../request/form-fields.ts";
 import { respondWithMessage, respondWithPage } from "../../response/respond-with-page.tsx";
-import { groupCrumbs, withGroup } from "./inspect.ts";
+import { groupCrumbs, withGroup } from "./group-page.ts";
 
 /** A bound template, the parts of it that were dropped, and the variables that sort nothing. */
 type Bound = BoundQuery & { template: string; droppedParts: { start: number; end: number }[]; unsorted: string[] };

@@ -18,8 +18,8 @@ import { apiKeysOf, keyPages, operatorsOf } from "./pages/key-pages.tsx";
 import { search } from "./pages/search.tsx";
 import { endSessions, listSessions, showSignIn, signIn, signInWithCompany, signOut } from "./pages/sign-in.tsx";
 import { ENVIRONMENTS } from "./paths.ts";
-import { admitOperator } from "./request/admit-operator.tsx";
-import { protect } from "./request/protect.tsx";
+import { admitOperator } from "./request/admit-operator.ts";
+import { protect } from "./request/protect.ts";
 import { redirect } from "./response/respond-with-page.tsx";
 
 /** A page: what it shows, and what its form does. A page that lacks one of those that its entry in the table of access names does not compile. */
