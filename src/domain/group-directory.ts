@@ -305,9 +305,9 @@ export class GroupDirectory extends DurableObject<Env> {
   }
 
   /** One page of the API keys, revoked and expired ones included. It takes turns with lists. */
-  async listKeys(caller: Caller, query: KeyQuery): Listed<KeyPage> {
+  async listKeys(operator: Operator, query: KeyQuery): Listed<KeyPage> {
     if (!this.#parts.schema.exists) return ok({ keys: [], next: null, hasWaited: false });
-    return this.#calls.inTurns(caller, undefined, ({ keys }) => ok(keys.list(query)));
+    return this.#calls.inTurns(operator, undefined, ({ keys }) => ok(keys.list(query)));
   }
 
   /** The API keys with these numbers, each with the event that ended it, for an operator whom the registry has admitted. */
@@ -384,6 +384,6 @@ export class GroupDirectory extends DurableObject<Env> {
     if (this.#parts.schema.isRestoring || !this.#parts.schema.exists) return;
     const { chores, tombstones } = this.#parts;
     chores.run();
-    if (await tombstones.handOver()) chores.settle();
+    if (await tombstones.handOver()) chores.scheduleNext();
   }
 }

@@ -26,7 +26,7 @@ export const apiKeys = new Hono<AppEnv>()
 
   .get("/", authorizeManagers, validQuery(KeysQuery), async (c) => {
     const query = c.req.valid("query");
-    const listed = await admitAgain(c, await c.get("directory").listKeys(c.get("caller"), query));
+    const listed = await admitAgain(c, await c.get("directory").listKeys(c.get("operator"), query));
     if (!listed.ok) return refuse(c, listed.failure);
     const { keys, next } = listed.value;
     const apiKeys = keys.map((key) => apiKeyBody(key, c.get("environment")));
