@@ -119,7 +119,7 @@ export type StoredResponse = {
     | { kind: "listed"; group: ListedGroup };
 };
 
-/** Sessions that were ended: one, or a person's, by the number of the event that ended them. */
+/** The end of one session, or of a person's sessions. `id` is that of its event. */
 export type EndedSession = { id: number; name: string; endedAt: number };
 
 /** A group that was purged, of any environment. A group of a backup with the same number and time stays purged. */

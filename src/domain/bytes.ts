@@ -5,7 +5,7 @@ export const utf8 = new TextEncoder();
 /** Throws for bytes that are not UTF-8. */
 export const utf8Text = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
-export const sha256 = (bytes: BufferSource): Promise<ArrayBuffer> => crypto.subtle.digest("SHA-256", bytes);
+export const sha256 = (bytes: Uint8Array): Promise<ArrayBuffer> => crypto.subtle.digest("SHA-256", bytes);
 
 /** Bytes as base64url without padding (RFC 4648, section 5), as credentials, sessions and MACs are written. */
 export const toBase64url = (bytes: Uint8Array): string => bytes.toBase64({ alphabet: "base64url", omitPadding: true });

@@ -42,7 +42,7 @@ export class Chores {
   }
 
   /** Sets the alarm for what is due next, after work besides the chores. */
-  settle(): void {
+  scheduleNext(): void {
     const next = this.#nextAt();
     if (next !== undefined) this.#set(next);
   }

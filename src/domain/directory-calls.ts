@@ -9,7 +9,7 @@ import type { Idempotent } from "./failure.ts";
 import { type Endings, withEndings } from "./feed/endings.ts";
 import { type Step, type TurnFailure, Turns, type Waited } from "./turns.ts";
 
-/** What a read that may be long answers when its turns are over, between which viewers are answered. */
+/** The result of a read that takes turns; viewers are answered between them. */
 export type Listed<Page, Failure = never> = Promise<Idempotent<Waited<Page>, Failure | CallerFailure | TurnFailure>>;
 
 /** Admits the callers of a directory, each within the call that it makes. */

@@ -42,7 +42,7 @@ import { type Read, type TurnFailure, Turns, type Waited } from "./turns.ts";
 
 type IssueOperatorFailure = FailureOf<"environment_full" | "email_taken">;
 
-/** What a list answers when its turn is over. */
+/** The result of a list. */
 type Listed<Page, Failure = never> = Promise<Answer<Waited<Page>, Failure | TurnFailure>>;
 
 /** The answer to an idempotent call, with the operator who has called. */
@@ -382,7 +382,7 @@ export class Registry extends DurableObject<Env> {
     if (this.#parts.schema.isRestoring || !this.#parts.schema.exists) return;
     const { chores, erasures } = this.#parts;
     chores.run();
-    if (await erasures.finishAll()) chores.settle();
+    if (await erasures.finishAll()) chores.scheduleNext();
   }
 }
 

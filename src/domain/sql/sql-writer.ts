@@ -10,7 +10,7 @@ export type BindFailure = FailureOf<
 >;
 
 type Params = unknown[] | Record<string, unknown>;
-type Parameters = { values: unknown[]; bytes: number };
+type ParameterValues = { values: unknown[]; bytes: number };
 
 /** The styles whose placeholders have numbers. */
 const NUMBERED: readonly PlaceholderStyle[] = ["$1", "@p1", "{p1:String}"];
@@ -45,7 +45,7 @@ class SqlWriter {
   readonly #sql: string[] = [];
   readonly #params: unknown[] = [];
   /** Measured once for each value, because a template can repeat a long one. */
-  readonly #known = new Map<unknown, Parameters | undefined>();
+  readonly #known = new Map<unknown, ParameterValues | undefined>();
   /** The placeholders of the variables that have been written. */
   readonly #written = new Map<string, string>();
   /** With one bracket of the list or object: the other one is in the first value's. */
@@ -92,7 +92,7 @@ class SqlWriter {
     return undefined;
   }
 
-  #parametersOf(value: unknown): Parameters | undefined {
+  #parametersOf(value: unknown): ParameterValues | undefined {
     if (!this.#known.has(value)) this.#known.set(value, parametersOf(value));
     return this.#known.get(value);
   }
@@ -122,7 +122,7 @@ function placeholderFor(number: number, value: unknown, style: PlaceholderStyle)
  * The parameters that stand for a value, and what they add to the length of a list as JSON; `undefined` for a value that cannot be a
  * parameter.
  */
-function parametersOf(value: unknown): Parameters | undefined {
+function parametersOf(value: unknown): ParameterValues | undefined {
   const values: unknown[] = Array.isArray(value) ? value : [value];
   return values.length > 0 && values.every((each) => each === null || typeof each !== "object")
     ? { values, bytes: utf8.encode(JSON.stringify(values)).length - 1 }

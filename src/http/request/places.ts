@@ -9,7 +9,7 @@ import {
 } from "../../../common/limits.ts";
 import { TimeoutError, withTimeout } from "../../domain/with-timeout.ts";
 
-/** A place that was taken. It counts for more after `grow`, and no longer after `leave`. */
+/** A taken place. `grow(by)` makes it count for `by` more; `leave` gives all of it back. */
 export type Place = { grow: (by: number) => void; leave: () => void };
 
 /** Several places as one. */
