@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { performance } from "node:perf_hooks";
 import { gzipSync } from "node:zlib";
 import { Command } from "commander";
-import { type Bundle, bundleOf } from "../cli/src/serve/bundle.ts";
+import { type Bundle, bundleOf, SCRIPT } from "../cli/src/serve/bundle.ts";
 import { print } from "../cli/src/support/output.ts";
 import { type BesideSearch, heaviestPage, measureBesideLists, measureBesideSearch } from "./bench/beside.ts";
 import { CallMeasurement, GROUPS } from "./bench/calls.ts";
@@ -96,7 +96,7 @@ async function measureAll(processes: Processes, effort: Effort): Promise<Results
     calls: calls.results(),
     besideLists,
     besideSearches,
-    bundleGzipKib: gzipSync(readFileSync(join(bundle.folder, "index.js"))).length / 1024,
+    bundleGzipKib: gzipSync(readFileSync(join(bundle.folder, SCRIPT))).length / 1024,
     startupMs,
   };
 }
@@ -111,7 +111,7 @@ async function measureStartup(processes: Processes, bundle: Bundle, starts: numb
     bundle: processes.createFolder("startup-empty-bundle"),
     compatibilityDate: service.compatibilityDate,
   };
-  writeFileSync(join(empty.bundle, "index.js"), "export default { fetch: () => new Response() };");
+  writeFileSync(join(empty.bundle, SCRIPT), "export default { fetch: () => new Response() };");
   const timeOf = async (options: WorkerOptions) => {
     const startedAt = performance.now();
     await processes.start(options);

@@ -3,12 +3,12 @@
  * answers, the databases and the backup at its end, the credentials that must go on, the built Worker, and all promises of stability.md.
  * Run it once for each minor release: a test compares the folder with its hash from then on. Another release promises nothing new.
  */
-import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { cpSync, existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Command } from "commander";
 import { adminOf, pagesOf } from "../cli/src/backup/service-pages.ts";
-import { bundleOf, METAFILE } from "../cli/src/serve/bundle.ts";
+import { bundleOf, SCRIPT, SETTINGS } from "../cli/src/serve/bundle.ts";
 import { CommandError } from "../common/command-error.ts";
 import project from "../package.json" with { type: "json" };
 import { startPlainService } from "../test/support/node/plain-workerd.ts";
@@ -47,8 +47,7 @@ async function record(): Promise<void> {
   cpSync(state, join(folder, "state"), { recursive: true, filter: (name) => !/capnp$|lock$/.test(name) });
   mkdirSync(join(folder, "worker"));
   const bundle = bundleOf({ isNew: () => undefined });
-  for (const name of readdirSync(bundle.folder).filter((each) => /\.(js|json|html)$/.test(each) && each !== METAFILE))
-    cpSync(join(bundle.folder, name), join(folder, "worker", name));
+  for (const name of [SCRIPT, SETTINGS]) cpSync(join(bundle.folder, name), join(folder, "worker", name));
   rmSync(state, { recursive: true });
   console.info(`Recorded ${folder}. Add it to HASHES in test/support/node/releases.ts:`);
   console.info(`  "${project.version}": "${hashOfFolder(folder)}",`);

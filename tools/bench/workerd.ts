@@ -1,6 +1,7 @@
 import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { SCRIPT } from "../../cli/src/serve/bundle.ts";
 import { makePrivateFolder, writePrivateFile } from "../../cli/src/serve/private-files.ts";
 import { startWorkerd } from "../../cli/src/serve/workerd.ts";
 import { configOf, textOf } from "../../cli/src/serve/workerd-config.ts";
@@ -54,7 +55,7 @@ export class Processes {
     writePrivateFile(
       config,
       configOf({
-        modules: bundle,
+        script: join(bundle, SCRIPT),
         compatibilityDate,
         address: "127.0.0.1:0",
         durableObjects: durableObjects.map((each) => ({ ...each, uniqueKey: `bench-${each.className}` })),

@@ -8,7 +8,7 @@ import { extname, join } from "node:path";
 import { buildSync } from "esbuild";
 import { gzipSync } from "fflate";
 import { parse } from "smol-toml";
-import { type Encoding, METAFILE, type PublicFile, ROOT, SETTINGS, type Settings } from "./bundle.ts";
+import { type Encoding, METAFILE, type PublicFile, ROOT, SCRIPT, SETTINGS, type Settings } from "./bundle.ts";
 
 const [outdir = ""] = process.argv.slice(2);
 
@@ -39,7 +39,7 @@ const config = parse(readFileSync(join(ROOT, "wrangler.toml"), "utf8")) as unkno
 const { metafile } = buildSync({
   absWorkingDir: ROOT,
   entryPoints: [config.main],
-  outfile: join(outdir, "index.js"),
+  outfile: join(outdir, SCRIPT),
   bundle: true,
   minify: true,
   format: "esm",

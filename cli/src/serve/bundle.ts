@@ -21,6 +21,8 @@ import { messageOf } from "../support/errors.ts";
 
 export const ROOT = join(import.meta.dirname, "../../..");
 const CACHE = join(ROOT, "node_modules/.cache/ug");
+/** The one module of a bundle. */
+export const SCRIPT = "index.js";
 export const SETTINGS = "settings.json";
 /** What esbuild has written about the contents of a bundle. */
 export const METAFILE = "bundle-meta.json";

@@ -4,7 +4,7 @@ import { CommandError } from "../../../common/command-error.ts";
 import { ssoIn } from "../../../common/settings/settings.ts";
 import { explainErrors } from "../support/errors.ts";
 import { causeOf } from "../support/file-causes.ts";
-import type { Bundle, Settings } from "./bundle.ts";
+import { type Bundle, SCRIPT, type Settings } from "./bundle.ts";
 import { writePrivateFile } from "./private-files.ts";
 import { startWorkerd, type Workerd, type WorkerdOptions } from "./workerd.ts";
 import { CONFIG_FILE, configOf, textOf } from "./workerd-config.ts";
@@ -57,7 +57,7 @@ export function startService({
       ...(sso ? [providerKeys(new URL(sso.jwksUrl))] : []),
     ],
     extensions: [`(modules = [(name = "${RATE_LIMIT}", internal = true, ${embedded("rate-limit.js")})])`],
-    modules: bundle.folder,
+    script: join(bundle.folder, SCRIPT),
     compatibilityDate,
     // The ids of all objects derive from this key, so another key would start with an empty state. `wrangler dev` uses the same one.
     durableObjects: durableObjects.map((each) => ({ ...each, uniqueKey: `user-group-service-${each.className}` })),

@@ -1,6 +1,4 @@
 /** The configuration of workerd, in the text form of Cap'n Proto (`workerd.capnp` of the package documents it). */
-import { readdirSync } from "node:fs";
-import { join } from "node:path";
 
 export const CONFIG_FILE = "workerd.capnp";
 
@@ -9,7 +7,8 @@ export const SOCKET = "http";
 
 /** One Worker, and what workerd gives to it. Texts are never secrets: those come by `fromEnvironment`. */
 export type WorkerdConfig = {
-  modules: string;
+  /** The path of its only module. */
+  script: string;
   compatibilityDate: string;
   /** Without one, the socket comes by `--socket-fd`. */
   address?: string;
@@ -64,7 +63,7 @@ const config :Workerd.Config = (
   v8Flags = [${(config.v8Flags ?? []).map(textOf).join(", ")}],
 );
 const main :Workerd.Worker = (
-  modules = [${modulesIn(config.modules).join(", ")}],
+  modules = [${moduleOf(config.script)}],
   compatibilityDate = ${textOf(compatibilityDate)},
   durableObjectNamespaces = [${namespaces.join(", ")}],
   ${state ? 'durableObjectStorage = (localDisk = "state"),' : ""}
@@ -75,12 +74,5 @@ const main :Workerd.Worker = (
 `;
 }
 
-/** The modules of a bundle, which has one script. The first module is the main one. */
-const modulesIn = (folder: string): string[] =>
-  readdirSync(folder)
-    .filter((name) => /\.(js|html)$/.test(name))
-    .toSorted((a, b) => Number(b.endsWith(".js")) - Number(a.endsWith(".js")))
-    .map((name) => {
-      const type = name.endsWith(".js") ? "esModule" : "text";
-      return `(name = ${textOf(name)}, ${type} = embed ${textOf(join(folder, name))})`;
-    });
+/** A Worker of one module. */
+export const moduleOf = (script: string): string => `(name = "index.js", esModule = embed ${textOf(script)})`;

@@ -1,10 +1,10 @@
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, relative } from "node:path";
 import { build, type Plugin } from "esbuild";
-import { type Bundle, bundleOf, ROOT } from "../../../cli/src/serve/bundle.ts";
+import { type Bundle, bundleOf, ROOT, SCRIPT } from "../../../cli/src/serve/bundle.ts";
 import { startWorkerd } from "../../../cli/src/serve/workerd.ts";
-import { configOf, textOf } from "../../../cli/src/serve/workerd-config.ts";
+import { configOf, moduleOf, textOf } from "../../../cli/src/serve/workerd-config.ts";
 import { OPERATOR_TOKEN, secrets } from "../../../tools/bench/service.ts";
 
 /** A change of a source file, of the next release. */
@@ -83,16 +83,6 @@ export default {
 };
 `;
 
-const modulesOf = ({ folder }: Bundle): string =>
-  readdirSync(folder)
-    .filter((name) => /\.(js|html)$/.test(name))
-    .toSorted((one, other) => Number(other.endsWith(".js")) - Number(one.endsWith(".js")))
-    .map((name) => {
-      const kind = name.endsWith(".js") ? "esModule" : "text";
-      return `(name = ${textOf(name)}, ${kind} = embed ${textOf(join(folder, name))})`;
-    })
-    .join(", ");
-
 /**
  * Starts Workers with the Durable Objects of another bundle, as in a gradual deployment: each request goes to one of the Workers.
  * Nothing is limited.
@@ -118,15 +108,15 @@ export async function startSkewed(workers: readonly Bundle[], objects: Bundle, k
       .filter(([name]) => !Object.hasOwn(fixed, name))
       .map(([name, value]) => `(name = ${textOf(name)}, text = ${textOf(value)})`);
   const service = (name: string, bundle: Bundle, others = "") =>
-    `(name = "${name}", worker = (modules = [${modulesOf(bundle)}], compatibilityDate = ${textOf(compatibilityDate)}, ${others}bindings = [${[...bindings, ...variablesOf(bundle)].join(", ")}]))`;
+    `(name = "${name}", worker = (modules = [${moduleOf(join(bundle.folder, SCRIPT))}], compatibilityDate = ${textOf(compatibilityDate)}, ${others}bindings = [${[...bindings, ...variablesOf(bundle)].join(", ")}]))`;
   const namespaces = durableObjects.map(
     ({ className }) => `(className = ${textOf(className)}, uniqueKey = ${textOf(className)}, enableSql = true)`,
   );
   const stored = `durableObjectNamespaces = [${namespaces.join(", ")}], durableObjectStorage = (localDisk = "state"), `;
-  const router = mkdtempSync(join(state, "router-"));
-  writeFileSync(join(router, "router.js"), ROUTER);
+  const router = join(mkdtempSync(join(state, "router-")), SCRIPT);
+  writeFileSync(router, ROUTER);
   const text = configOf({
-    modules: router,
+    script: router,
     compatibilityDate,
     address: "127.0.0.1:0",
     state,
