@@ -23,7 +23,7 @@ export const PREVIOUS_RELEASE =
 export const HASHES: Readonly<Record<string, string>> = {
   "1.0.0": "d865c9c43381e1300b4533e59196ac691be6625a6a8f87278375eb3e5bb0871d",
   "1.1.0": "8588622000a7919ed516e6fb8e4b5be9d0b28271d503491b0025e426a2dcb965",
-  "1.2.0": "00061c2f394a465b0e6a67e4ddc8f32311f9ddc6e0a8a4777647d800406ca2ab",
+  "1.2.0": "4821ce25c7e5c1432582b7844516ffc55de76b2f36fa73898cea62779af6d1d9",
 };
 
 /** The hash of all files in a folder: of their paths, in order, each with the hash of its bytes. */
