@@ -5,7 +5,16 @@
  * `node common/install.mjs [SET ...]`: the sets below; `testing` by default.
  */
 import { spawn } from "node:child_process";
-import { existsSync, readFileSync, realpathSync, renameSync, symlinkSync } from "node:fs";
+import {
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  realpathSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { buildSite } from "./site.mjs";
@@ -14,6 +23,9 @@ const NODE_MAJOR_MIN = 20;
 /** That which runs the project itself. */
 const NODE_MAJOR = 24;
 const ROOT = fileURLToPath(new URL("..", import.meta.url));
+/** Ten minutes. */
+const OTHER_TRIES_MAX = 1200;
+const OTHER_POLL_MS = 500;
 const inRoot = (path) => join(ROOT, path);
 const LINK = inRoot("node_modules/.bin/node");
 
@@ -39,10 +51,51 @@ function installedIn(folder) {
   return existsSync(record) ? packagesOf(record) : [];
 }
 
+/**
+ * Where an installation that has not ended keeps the number of its npm, and the packages from before it. npm takes a package that an
+ * interrupted one has written in part for whole.
+ */
+const unfinishedIn = (folder) => inRoot(join(folder, "node_modules/.unfinished.json"));
+
+function readUnfinished(folder) {
+  try {
+    return JSON.parse(readFileSync(unfinishedIn(folder), "utf8"));
+  } catch {
+    return { before: [] };
+  }
+}
+
+/** Waits while another command installs in a folder: after Ctrl-C, npm works on for a while. */
+async function waitForOther(folder) {
+  const { npm } = readUnfinished(folder);
+  if (isRunning(npm)) console.error(`Waiting until process ${npm} has installed packages ...`);
+  for (let tries = 0; tries < OTHER_TRIES_MAX && isRunning(readUnfinished(folder).npm); tries += 1)
+    await new Promise((resolve) => setTimeout(resolve, OTHER_POLL_MS));
+}
+
+function isRunning(processId) {
+  try {
+    return process.kill(processId, 0);
+  } catch {
+    return false;
+  }
+}
+
+/** Removes what an interrupted installation may have written in part. Returns the paths of the packages from before it. */
+function removeUnfinished(folder) {
+  if (!existsSync(unfinishedIn(folder))) return installedIn(folder).map(([path]) => path);
+  const { before } = readUnfinished(folder);
+  for (const [path] of packagesOf(inRoot(join(folder, "package-lock.json"))))
+    if (path.startsWith("node_modules/") && !before.includes(path))
+      rmSync(inRoot(join(folder, path)), { recursive: true, force: true });
+  return before;
+}
+
 const isDev = ([, { dev, devOptional }]) => Boolean(dev || devOptional);
 
 /** Whether a folder has every package of its lock file that this platform and the set need. */
 function isInstalled({ folder, withDev }) {
+  if (existsSync(unfinishedIn(folder))) return false;
   const installed = new Map(installedIn(folder));
   return packagesOf(inRoot(join(folder, "package-lock.json"))).every((each) => {
     const [path, { version, optional }] = each;
@@ -58,9 +111,11 @@ function isInstalled({ folder, withDev }) {
  */
 async function installSet(name) {
   const set = SETS[name];
+  await waitForOther(set.folder);
   if (isInstalled(set)) return true;
   // On standard error, as is npm's output: standard output belongs to the command, and may be a file.
   console.error(`Installing the packages for ${name}, once ...`);
+  const before = removeUnfinished(set.folder);
   const withDev = set.withDev || installedIn(set.folder).some(isDev);
   const quiet = ["--no-save", "--no-audit", "--no-fund", "--loglevel=error"];
   const retries = ["--fetch-retry-mintimeout=1000", "--fetch-retry-maxtimeout=5000"];
@@ -68,7 +123,16 @@ async function installSet(name) {
   const npm = process.env.npm_execpath;
   const [command, ...args] = npm ? [process.execPath, npm, ...options] : ["npm", ...options];
   const child = spawn(command, args, { cwd: inRoot(set.folder), stdio: ["inherit", 2, "inherit"] });
-  const status = await new Promise((resolve) => child.on("error", resolve).on("close", resolve));
+  const ended = new Promise((resolve) => child.on("error", resolve).on("close", resolve));
+  try {
+    mkdirSync(inRoot(join(set.folder, "node_modules")), { recursive: true });
+    writeFileSync(unfinishedIn(set.folder), JSON.stringify({ npm: child.pid, before }));
+  } catch (error) {
+    console.error(error.message);
+  }
+  const status = await ended;
+  // If npm fails, it takes back what it has done, unless it was killed.
+  if (status !== null) rmSync(unfinishedIn(set.folder), { force: true });
   return status === 0 && isInstalled(set);
 }
 
@@ -97,8 +161,14 @@ export async function requirePackages(names) {
       `This needs Node ${NODE_MAJOR_MIN} or newer, and this is Node ${process.versions.node}. Install a newer one from https://nodejs.org.`,
     );
   const isOld = major < NODE_MAJOR;
+
+  const sets = [...new Set(isOld ? [...names, "node"] : names)];
+  if (process.env.npm_config_ignore_scripts === "true" && !sets.every((name) => isInstalled(SETS[name])))
+    stop(
+      "npm is set to ignore-scripts, which workerd and Node need to install. Set npm_config_ignore_scripts=false for this command.",
+    );
   // At the same time: each set is in a folder of its own.
-  const installed = await Promise.all([...new Set(isOld ? [...names, "node"] : names)].map(installSet));
+  const installed = await Promise.all(sets.map(installSet));
   if (installed.includes(false))
     stop("The packages could not be installed. Check that the npm registry can be reached, and run the command again.");
   const node = isOld ? inRoot("tools/node24/node_modules/.bin/node") : process.execPath;

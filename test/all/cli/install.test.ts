@@ -1,5 +1,5 @@
 import { type ChildProcess, spawnSync } from "node:child_process";
-import { existsSync, globSync, readFileSync, rmSync, statSync } from "node:fs";
+import { existsSync, globSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import type { Readable } from "node:stream";
@@ -7,7 +7,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { expect, it, onTestFinished } from "vitest";
 import project from "../../../package.json" with { type: "json" };
 import { outcomeOf } from "../../support/node/commands.ts";
-import { endGroup, freshCopy, removeCopy, runNode, runNpm } from "../../support/node/service.ts";
+import { endGroup, freshCopy, removeCopy, runIn, runNode, runNpm, waitUntil } from "../../support/node/service.ts";
 
 const PACKAGES_MAX = 55;
 const WORKERD = "node_modules/{workerd,@cloudflare/workerd-*}/**/*";
@@ -81,4 +81,27 @@ it.skipIf(!hasRegistry)(
     await again.stop();
   },
   900_000,
+);
+
+it.skipIf(!hasRegistry)(
+  `an installation that was interrupted is made whole by the next${hasRegistry ? "" : ", skipped: no npm registry can be reached"}`,
+  async () => {
+    const copy = bareCopy();
+    const file = (path: string) => join(copy, "node_modules", path);
+    const install = () => runIn(copy, [process.execPath, "common/install.mjs", "serving"]);
+    const killed = install();
+    await waitUntil(() => existsSync(file(".unfinished.json")), "npm has begun");
+    await endGroup(killed, "SIGKILL");
+    await outcomeOf(killed);
+    // As a kill can leave it: a package that npm takes for whole.
+    const { name, version } = { name: "hono", version: project.dependencies.hono };
+    rmSync(file(name), { recursive: true, force: true });
+    mkdirSync(file(name), { recursive: true });
+    writeFileSync(file("hono/package.json"), JSON.stringify({ name, version }));
+
+    expect(await outcomeOf(install())).toMatchObject({ status: 0 });
+    expect(existsSync(file("hono/dist/index.js"))).toBe(true);
+    expect(existsSync(file(".unfinished.json"))).toBe(false);
+    expect((await outcomeOf(install())).stderr).toBe("");
+  },
 );
