@@ -10,7 +10,7 @@ const SUMMARY = `# User groups
 - Send a credential as \`Authorization: Token <credential>\`. An API key (\`ugk_…\`) belongs on a server, a viewer session (a JWT) in a page.
 - A refusal is \`{"success": 0, "error": {"code", "message"}, "request_id"}\`, with an HTTP status of 400 or more. Branch on \`error.code\`.
 - The examples call this service at \`http://localhost:8787\`. \`https://groups.example.com\` stands for it, too.
-- Examples read their settings from the environment: \`SERVICE_URL\` is this service, \`API_KEY\` a key of yours, and \`ORIGIN\` that of your pages.
+- Examples read their settings from the environment: \`SERVICE_URL\` is this service, \`API_KEY\` a key of yours, \`ORIGIN\` that of your pages, and \`AUDIENCE\` the key's workspace and environment, such as \`acme/Customer\`.
 - A call that destroys data says so: leave it out of tools that run without a person.`;
 
 const EXAMPLES = "examples/";

@@ -57,7 +57,7 @@ const IDENTIFIER = quotedText("quoted identifier", '"', /"/y, /"(?:[^"]|"")*"/y)
 const BACKQUOTED = quotedText("quoted identifier", "`", /`/y, /`(?:[^`]|``)*`/y);
 const DASHES = quotedText("comment", "-", /--/y, /--[^\n]*/y);
 const COMMENT = quotedText("comment", "/", /\/\*/y, /\/\*[\s\S]*?\*\//y);
-const HASH = quotedText("comment", "#", /#/y, /#[^\n]*/y);
+const HASH = quotedText("comment after #", "#", /#/y, /#[^\n]*/y);
 const DOLLAR_QUOTED = quotedText(
   "dollar-quoted string",
   "$",
@@ -195,7 +195,7 @@ const BESIDE = [
 /** pg-promise's modifiers; `$1^` and `$1:raw` put a value into the SQL text without quotes. */
 const MODIFIER = {
   after: /^(?:[\^~#]|:(?!:))/,
-  reason: "Some drivers read the character after this variable as a modifier. Put a space on each side of it.",
+  reason: "Some drivers read the character after this variable as a modifier. Put a space before and after that character.",
 };
 /** In SQL Server a name may contain `#`, and that of a parameter, too. */
 const HASH_IN_NAME = { before: /#$/, after: /^#/, reason: BESIDE[0]?.reason ?? "" };
