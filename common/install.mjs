@@ -161,7 +161,6 @@ export async function requirePackages(names) {
       `This needs Node ${NODE_MAJOR_MIN} or newer, and this is Node ${process.versions.node}. Install a newer one from https://nodejs.org.`,
     );
   const isOld = major < NODE_MAJOR;
-
   const sets = [...new Set(isOld ? [...names, "node"] : names)];
   if (process.env.npm_config_ignore_scripts === "true" && !sets.every((name) => isInstalled(SETS[name])))
     stop(
