@@ -195,7 +195,8 @@ const BESIDE = [
 /** pg-promise's modifiers; `$1^` and `$1:raw` put a value into the SQL text without quotes. */
 const MODIFIER = {
   after: /^(?:[\^~#]|:(?!:))/,
-  reason: "Some drivers read the character after this variable as a modifier. Put a space before and after that character.",
+  reason:
+    "Some drivers read the character after this variable as a modifier. Put a space before and after that character.",
 };
 /** In SQL Server a name may contain `#`, and that of a parameter, too. */
 const HASH_IN_NAME = { before: /#$/, after: /^#/, reason: BESIDE[0]?.reason ?? "" };

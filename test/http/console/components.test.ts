@@ -54,6 +54,8 @@ it.for([
     "🏴\u{e0067}\u{e0062}\u{e0065}\u{e006e}\u{e0067}\u{e007f}",
     "🏴\u{e0067}\u{e0062}\u{e0065}\u{e006e}\u{e0067}\u{e007f}",
   ],
+  ["\u3000", "[U+3000]"],
+  ["\u2003a b\u00a0c\u00a0", "[U+2003]a b\u00a0c[U+00A0]"],
   ["a\u200db 😀\u200d", "a[U+200D]b 😀[U+200D]"],
 ] as const)("marks what nobody sees, and leaves joined emoji: %s", ([text, shown]) => {
   expect(plainText(text)).toBe(shown);

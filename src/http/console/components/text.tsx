@@ -76,7 +76,7 @@ const IN_EMOJI = [
  */
 const INVISIBLE = String.raw`(?:(?![\n\t]|${IN_EMOJI})[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}\u2800])+`;
 /** These, and blanks at the ends of a text. */
-const UNSEEN = new RegExp(`(^ +|(?<! ) +$|${INVISIBLE})`, "u");
+const UNSEEN = new RegExp(String.raw`(^\p{Zs}+|(?<!\p{Zs})\p{Zs}+$|${INVISIBLE})`, "u");
 /** The same in SQL and JSON, where people see blanks at the ends of a line for what they are. */
 const UNSEEN_IN_CODE = new RegExp(`(${INVISIBLE})`, "u");
 
