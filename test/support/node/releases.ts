@@ -23,7 +23,7 @@ export const PREVIOUS_RELEASE =
 export const HASHES: Readonly<Record<string, string>> = {
   "1.0.0": "d865c9c43381e1300b4533e59196ac691be6625a6a8f87278375eb3e5bb0871d",
   "1.1.0": "8588622000a7919ed516e6fb8e4b5be9d0b28271d503491b0025e426a2dcb965",
-  "1.2.0": "7724d86d361c21d38b72152af34e132b7702cd3b733f7f5da2de475508c74950",
+  "1.2.0": "d21013a05bccb49e0aa4c653dfd75380f40c2a0d5952ff8451f076c8faab8c3f",
 };
 
 /** The hash of all files in a folder: of their paths, in order, each with the hash of its bytes. */
