@@ -17,11 +17,13 @@ const SAMPLES = 20;
 /** How much more the second half may take than the first, which still fills caches. */
 const GROWTH_MIB_MAX = 48;
 
-/** A key of a workspace of its own, with the tokens of its groups. */
+/** A key of a workspace of its own, and the ids of its groups. They are there before the calls, which may overtake one another. */
 async function newTenant(service: PlainService, workspace: string, call: Call) {
   const body = { workspace, environment: "Testing", name: "soak" };
   const { key } = (await call("POST", "/api/keys", body, service.operatorToken)) as { key: string };
-  return { key, ids: Array.from({ length: GROUPS_OF_KEY }, (_, index) => `group ${index}`) };
+  const ids = Array.from({ length: GROUPS_OF_KEY }, (_, index) => `group ${index}`);
+  for (const user_group_id of ids) await call("GET", "/api/user", { user_group_id }, key);
+  return { key, ids };
 }
 
 type Call = (method: string, path: string, body: object, credential: string) => Promise<unknown>;
